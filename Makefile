@@ -1,0 +1,51 @@
+# Everything a contributor types. Each target sets up what it needs; a second `make setup` takes no time.
+# All paths are relative, so a folder with spaces in its name and `make -C` from elsewhere both work.
+SHELL := /bin/bash
+PYTHON := .venv/bin/python
+RUFF := $(PYTHON) -m ruff
+PYTEST := $(PYTHON) -m pytest
+PYTHON_FILES := src tests examples benchmarks
+SLOW_TESTS := tests/integration tests/accuracy
+
+.PHONY: help setup demo test lint format types native-test unit-test slow-test benchmark clean
+.NOTPARALLEL:
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
+
+setup: ## .venv with the package, the reference torch and the tools
+	@scripts/setup
+
+demo: setup ## estimate examples/resnet50.py for an RTX 4090
+	.venv/bin/veritasest run --gpu rtx-4090 -- .venv/bin/python examples/resnet50.py
+
+test: lint types native-test unit-test slow-test ## all that CI runs
+
+lint: setup ## ruff and the layering
+	$(RUFF) check $(PYTHON_FILES)
+	$(RUFF) format --check $(PYTHON_FILES)
+	.venv/bin/lint-imports
+
+format: setup ## ruff, in place
+	$(RUFF) check --fix $(PYTHON_FILES)
+	$(RUFF) format $(PYTHON_FILES)
+
+types: setup ## mypy, strict
+	$(PYTHON) -m mypy src/veritasest
+
+native-test: setup ## the emulated device's C tests, under the sanitizers
+	scripts/native-test address,undefined
+	scripts/native-test thread
+
+unit-test: setup ## the quick half of the Python tests
+	$(PYTEST) -q tests $(addprefix --ignore=,$(SLOW_TESTS))
+
+slow-test: setup ## real jobs on the emulated device
+	$(PYTEST) -q -n 2 $(SLOW_TESTS)
+
+benchmark: setup ## accuracy on every recorded job, then speed
+	$(PYTHON) benchmarks/accuracy.py
+	$(PYTHON) benchmarks/speed.py
+
+clean: ## forget .venv and every build
+	rm -rf .venv build dist

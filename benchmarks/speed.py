@@ -1,0 +1,172 @@
+"""What the estimate costs over the job itself: time, host memory, and growth with the batch. Exits 1 on a missed bar.
+
+The yardstick is the same job under the bare emulated device: the stand-in libraries without the agent. Repetitions are
+interleaved, so that a slow minute of the machine hits both, and the best one counts.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from record import HERE, RESULTS, Job, clean_environment
+from rich.console import Console
+from rich.table import Table
+from store import provenance
+
+from veritasest import gpus
+from veritasest.device import environment, interpreter, libraries
+
+REPETITIONS = 3
+TIME_RATIO, TIME_EXTRA_S = 1.3, 0.5
+HOST_GROWTH_BYTES = 300 * 10**6
+BATCH_EXTRA_S = 0.5
+
+JOBS = [
+    Job(model="gpt_s", bs=8, opt="adamw"),
+    Job(model="resnet50", bs=32, opt="adam"),
+    Job(model="vit_b_16", bs=32, opt="adam"),
+    Job(model="hf:bert", bs=4, opt="adamw"),
+]
+SMALL_BATCH, LARGE_BATCH = (Job(model="resnet50", bs=bs, opt="sgd") for bs in (8, 512))
+
+BUILD_ONLY = "import sys; sys.path.insert(0, sys.argv[1]); import truth_job; model = truth_job.build(sys.argv[2])"
+GENERATE_ONLY = """
+import sys, time, torch
+bs, iters = int(sys.argv[1]), int(sys.argv[2])
+start = time.perf_counter()
+for _ in range(iters):
+    x = torch.randn(bs, 3, 224, 224)
+    y = torch.randint(1000, (bs,))
+print(time.perf_counter() - start)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    seconds: float
+    host_bytes: int  # of the largest process: the job
+
+
+def best(costs: list[Cost]) -> Cost:
+    return Cost(seconds=min(cost.seconds for cost in costs), host_bytes=min(cost.host_bytes for cost in costs))
+
+
+def cost_of(words: list[str], env: dict[str, str]) -> Cost:
+    """Runs a command; wait4 tells the largest resident size among it and its children."""
+    with tempfile.TemporaryFile() as output:
+        start = time.monotonic()
+        process = subprocess.Popen(words, env=env, stdout=output, stderr=output)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            output.seek(0)
+            tail = output.read().decode(errors="replace")[-2000:]
+            raise SystemExit(f"exit code {process.returncode} from: {' '.join(words)}\n{tail}")
+    return Cost(seconds=seconds, host_bytes=usage.ru_maxrss * 1024)
+
+
+def with_agent(job: Job) -> Cost:
+    options = ["--gpu", "h200", "--steps", str(job.iters), "--quiet"]
+    return cost_of([sys.executable, "-m", "veritasest", "run", *options, "--", *job.command()], clean_environment())
+
+
+def bare(job: Job) -> Cost:
+    """The emulated device, no agent: PYTHONPATH is what would start it."""
+    base = clean_environment()
+    gpu = gpus.find("h200")
+    with tempfile.TemporaryDirectory() as folder, libraries.plain_paths(libraries.installed()) as installation:
+        env = environment.child_environment(
+            installation=installation,
+            gpu=gpu,
+            build=interpreter.inspect_build(sys.executable, cwd=HERE, env=base),
+            limit_bytes=gpu.total_bytes - gpu.context_bytes,
+            trace_path=Path(folder) / "bare.vest",
+            stop=environment.StopRule(until_exit=True),
+            base=base,
+        )
+        env.pop("PYTHONPATH")
+        return cost_of(job.command(), env | {key: base[key] for key in ("PYTHONPATH",) if key in base})
+
+
+def build_only(job: Job) -> Cost:
+    """`import torch` and building the model, on the CPU, with no emulated device."""
+    return cost_of([sys.executable, "-c", BUILD_ONLY, str(HERE / "jobs"), job.model], clean_environment())
+
+
+def generation_seconds(job: Job) -> float:
+    words = [sys.executable, "-c", GENERATE_ONLY, str(job.bs), str(job.iters)]
+    return float(subprocess.run(words, env=clean_environment(), capture_output=True, text=True, check=True).stdout)
+
+
+def compare(job: Job) -> dict:
+    ours, bares = [], []
+    for _ in range(REPETITIONS):
+        ours.append(with_agent(job))
+        bares.append(bare(job))
+    run, yardstick, built = best(ours), best(bares), build_only(job)
+    growth = run.host_bytes - built.host_bytes
+    return {
+        "name": job.name,
+        "seconds": round(run.seconds, 2),
+        "bare_seconds": round(yardstick.seconds, 2),
+        "ratio": round(run.seconds / yardstick.seconds, 3),
+        "host_bytes": run.host_bytes,
+        "bare_host_bytes": yardstick.host_bytes,
+        "build_host_bytes": built.host_bytes,
+        "host_growth_bytes": growth,
+        "time_met": run.seconds <= TIME_RATIO * yardstick.seconds + TIME_EXTRA_S,
+        "host_met": growth <= HOST_GROWTH_BYTES,
+    }
+
+
+def compare_batches() -> dict:
+    """Time less the host's own making of the data, small batch against large."""
+    small, large, small_data, large_data = [], [], [], []
+    for _ in range(REPETITIONS):
+        small.append(with_agent(SMALL_BATCH).seconds)
+        large.append(with_agent(LARGE_BATCH).seconds)
+        small_data.append(generation_seconds(SMALL_BATCH))
+        large_data.append(generation_seconds(LARGE_BATCH))
+    growth = (min(large) - min(large_data)) - (min(small) - min(small_data))
+    return {
+        "small": {"bs": SMALL_BATCH.bs, "seconds": min(small), "data_seconds": min(small_data)},
+        "large": {"bs": LARGE_BATCH.bs, "seconds": min(large), "data_seconds": min(large_data)},
+        "growth_seconds": round(growth, 3),
+        "met": growth <= BATCH_EXTRA_S,
+    }
+
+
+def show(rows: list[dict], batches: dict) -> None:
+    console = Console()
+    table = Table("job", "run s", "bare s", "ratio", "host MB", "over building the model MB", "bars")
+    for row in rows:
+        cells = [row["name"], row["seconds"], row["bare_seconds"], row["ratio"], row["host_bytes"] // 10**6]
+        met = "met" if row["time_met"] and row["host_met"] else "[red]missed[/red]"
+        table.add_row(*map(str, cells), str(row["host_growth_bytes"] // 10**6), met)
+    console.print(table)
+    small, large = batches["small"], batches["large"]
+    console.print(
+        f"resnet50 batch {small['bs']}: {small['seconds']:.2f} s, {small['data_seconds']:.2f} of it making data; "
+        f"batch {large['bs']}: {large['seconds']:.2f} s, {large['data_seconds']:.2f} of it making data; "
+        f"growth {batches['growth_seconds']:+.2f} s: {'met' if batches['met'] else '[red]missed[/red]'}"
+    )
+
+
+def main() -> int:
+    rows = [compare(job) for job in JOBS]
+    batches = compare_batches()
+    show(rows, batches)
+    RESULTS.mkdir(exist_ok=True)
+    result = {"provenance": provenance(), "jobs": rows, "batches": batches}
+    (RESULTS / "speed.json").write_text(json.dumps(result, indent=2) + "\n")
+    return 0 if batches["met"] and all(row["time_met"] and row["host_met"] for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

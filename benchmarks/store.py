@@ -1,0 +1,63 @@
+"""Results as JSON lines, with the machine and the build on the first one, so that an interrupted benchmark goes on."""
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+from datetime import datetime, timezone
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+from record import HERE
+
+
+def fingerprint() -> str:
+    """Of the installed package: results of another build are not mixed with these."""
+    spec = find_spec("veritasest")
+    folder = Path(spec.submodule_search_locations[0])
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and file.suffix != ".pyc":
+            digest.update(str(file.relative_to(folder)).encode() + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def commit() -> str | None:
+    words = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or None
+
+
+def provenance() -> dict:
+    return {
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "build": fingerprint(),
+        "commit": commit(),
+        "veritasest": version("veritasest"),
+        "torch": version("torch"),
+        "python": platform.python_version(),
+        "cpus": os.cpu_count(),
+    }
+
+
+class Store:
+    """Rows by name in a file; rows of an earlier build are dropped."""
+
+    def __init__(self, path: Path, *, fresh: bool) -> None:
+        self.path = path
+        self.rows: dict[str, dict] = {}
+        header = provenance()
+        if path.exists() and not fresh:
+            lines = [json.loads(line) for line in path.read_text().splitlines()]
+            if lines and lines[0].get("build") == header["build"]:
+                self.rows = {row["name"]: row for row in lines[1:]}
+                header = lines[0]
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(json.dumps(row) + "\n" for row in [header, *self.rows.values()]))
+
+    def add(self, row: dict) -> None:
+        self.rows[row["name"]] = row
+        with self.path.open("a") as file:
+            file.write(json.dumps(row) + "\n")

@@ -1,0 +1,123 @@
+/* The target GPU, read once from VERITASEST_DEVICE, and each thread's current device. */
+#include "vest.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The H200 the project measures on: what a process sees when it loads the stand-ins by hand, without the launcher. */
+static struct vest_gpu gpu = {
+    .name = "NVIDIA H200",
+    .count = 1,
+    .cc = 90,
+    .binary = 90,
+    .sms = 132,
+    .driver = 13000,
+    .total_bytes = 150109880320ull,
+    .context_bytes = 527ull << 20,
+    .limit_bytes = 150109880320ull - (527ull << 20),
+    .clock_khz = 1980000,
+    .memory_clock_khz = 3201000,
+    .bus_bits = 6144,
+    .l2_bytes = 62914560,
+    .shared_sm_bytes = 233472,
+    .shared_optin_bytes = 232448,
+    .regs_sm = 65536,
+    .threads_sm = 2048,
+    .blocks_sm = 32,
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Thread_local int current_device;
+
+static bool set_number(const char *key, uint64_t value)
+{
+    const struct {
+        const char *key;
+        int *small;
+        uint64_t *large;
+    } fields[] = {
+        {"count", &gpu.count, NULL},
+        {"cc", &gpu.cc, NULL},
+        {"binary", &gpu.binary, NULL},
+        {"sms", &gpu.sms, NULL},
+        {"driver", &gpu.driver, NULL},
+        {"total", NULL, &gpu.total_bytes},
+        {"context", NULL, &gpu.context_bytes},
+        {"limit", NULL, &gpu.limit_bytes},
+        {"clock_khz", &gpu.clock_khz, NULL},
+        {"memory_clock_khz", &gpu.memory_clock_khz, NULL},
+        {"bus_bits", &gpu.bus_bits, NULL},
+        {"l2", &gpu.l2_bytes, NULL},
+        {"shared_sm", &gpu.shared_sm_bytes, NULL},
+        {"shared_optin", &gpu.shared_optin_bytes, NULL},
+        {"regs_sm", &gpu.regs_sm, NULL},
+        {"threads_sm", &gpu.threads_sm, NULL},
+        {"blocks_sm", &gpu.blocks_sm, NULL},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (strcmp(fields[i].key, key) != 0)
+            continue;
+        if (fields[i].small)
+            *fields[i].small = (int)value;
+        else
+            *fields[i].large = value;
+        return true;
+    }
+    return false;
+}
+
+static void refuse(const char *what, const char *text)
+{
+    fprintf(stderr, "veritasest: VERITASEST_DEVICE: %s: '%s'\n", what, text);
+    abort();
+}
+
+static void set_field(char *field)
+{
+    char *value = strchr(field, '=');
+    if (!value)
+        refuse("a field without '='", field);
+    *value++ = '\0';
+    if (strcmp(field, "name") == 0) {
+        snprintf(gpu.name, sizeof gpu.name, "%s", value);
+    } else if (strcmp(field, "limit") == 0 && strcmp(value, "none") == 0) {
+        gpu.limit_bytes = UINT64_MAX;
+    } else {
+        char *end;
+        uint64_t number = strtoull(value, &end, 10);
+        if (end == value || *end || !set_number(field, number))
+            refuse("an unknown field or a bad number", field);
+    }
+}
+
+static void read_environment(void)
+{
+    const char *text = getenv("VERITASEST_DEVICE");
+    if (!text || !*text)
+        return;
+    char *copy = strdup(text), *rest = copy;
+    for (char *field; (field = strsep(&rest, ";"));)
+        if (*field)
+            set_field(field);
+    free(copy);
+    if (gpu.count < 1 || gpu.count > VEST_MAX_DEVICES)
+        refuse("a device count out of range", text);
+}
+
+const struct vest_gpu *vest_gpu(void)
+{
+    pthread_once(&once, read_environment);
+    return &gpu;
+}
+
+int vest_device(void) { return current_device; }
+
+bool vest_set_device(int device)
+{
+    if (device < 0 || device >= vest_gpu()->count)
+        return false;
+    current_device = device;
+    return true;
+}

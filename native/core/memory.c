@@ -1,0 +1,408 @@
+/* Device memory: addresses in the driver's order, and books per device.
+ *
+ * Addresses matter because PyTorch's best-fit breaks ties by the lower one. Seen on an H200 (driver 580): the driver
+ * takes address ranges of whole 32 MiB, each as high as a free hole allows, and places an allocation at the lowest
+ * address where a gap in its ranges is large enough; everything is counted in 2 MiB.
+ *
+ * All addresses lie in one arena of host memory that is mapped but not backed until it is written (content.c).
+ */
+#include "memory.h"
+#include "vest.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define GRANULE (2ull << 20)
+#define RANGE_GRANULE (32ull << 20)
+#define LARGEST_ARENA (16ull << 40)
+#define SMALLEST_ARENA (64ull << 30)
+
+struct vest_physical {
+    int device;
+    int references; /* the handle itself, and each mapping */
+    uint64_t bytes;
+};
+
+/* A live allocation, or a mapping inside a reservation. */
+struct piece {
+    struct piece *next;
+    uintptr_t base;
+    uint64_t bytes;
+    struct vest_physical *memory; /* NULL: allocated directly */
+};
+
+struct range {
+    struct range *next; /* ascending addresses */
+    uintptr_t base;
+    uint64_t bytes;
+    int device;
+    bool reservation; /* made by vest_reserve: filled by mappings only */
+    struct piece *pieces;
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct vest_arena arena;
+static struct range *ranges;
+static uint64_t used[VEST_MAX_DEVICES];
+
+static uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+/* One handler for both locks, taken in the order vest_free takes them. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+    vest_content_lock();
+}
+
+static void after_fork(void)
+{
+    vest_content_unlock();
+    pthread_mutex_unlock(&lock);
+}
+
+static void map_arena(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+    for (uint64_t bytes = LARGEST_ARENA; bytes >= SMALLEST_ARENA; bytes /= 2) {
+        void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (start == MAP_FAILED)
+            continue;
+        /* A huge page would back 2 MiB for every small copy. The advice may be unknown to the kernel: no harm. */
+        madvise(start, bytes, MADV_NOHUGEPAGE);
+        madvise(start, bytes, MADV_DONTDUMP);
+        arena.base = round_up((uintptr_t)start, RANGE_GRANULE);
+        arena.end = ((uintptr_t)start + bytes) / RANGE_GRANULE * RANGE_GRANULE;
+        return;
+    }
+    fprintf(stderr,
+            "veritasest: cannot map %llu GiB of address space for device memory: %s.\n"
+            "  Lift the limit on address space (ulimit -v unlimited), or set vm.overcommit_memory to 0 or 1.\n",
+            (unsigned long long)(SMALLEST_ARENA >> 30), strerror(errno));
+    abort();
+}
+
+const struct vest_arena *vest_arena(void)
+{
+    pthread_once(&once, map_arena);
+    return &arena;
+}
+
+bool vest_is_device(const void *address)
+{
+    const struct vest_arena *all = vest_arena();
+    return (uintptr_t)address >= all->base && (uintptr_t)address < all->end;
+}
+
+static struct range *range_of(uintptr_t address)
+{
+    for (struct range *range = ranges; range && range->base <= address; range = range->next)
+        if (address < range->base + range->bytes)
+            return range;
+    return NULL;
+}
+
+static struct piece *piece_of(const struct range *range, uintptr_t address)
+{
+    for (struct piece *piece = range ? range->pieces : NULL; piece && piece->base <= address; piece = piece->next)
+        if (address < piece->base + piece->bytes)
+            return piece;
+    return NULL;
+}
+
+/* The highest hole in the arena that holds `bytes` at `alignment`; 0 when there is none. */
+static uintptr_t highest_hole(uint64_t bytes, uint64_t alignment)
+{
+    uintptr_t best = 0, hole = arena.base;
+    for (struct range *range = ranges;; range = range->next) {
+        uintptr_t hole_end = range ? range->base : arena.end;
+        if (hole_end - hole >= bytes) {
+            uintptr_t base = (hole_end - bytes) / alignment * alignment;
+            if (base >= hole)
+                best = base;
+        }
+        if (!range)
+            return best;
+        hole = range->base + range->bytes;
+    }
+}
+
+static struct range *add_range(int device, uint64_t bytes, uint64_t alignment, bool reservation)
+{
+    uintptr_t base = highest_hole(bytes, alignment);
+    struct range *range = base ? calloc(1, sizeof *range) : NULL;
+    if (!range)
+        return NULL;
+    *range = (struct range){.base = base, .bytes = bytes, .device = device, .reservation = reservation};
+    struct range **link = &ranges;
+    while (*link && (*link)->base < base)
+        link = &(*link)->next;
+    range->next = *link;
+    *link = range;
+    return range;
+}
+
+static void drop_range(struct range *range)
+{
+    struct range **link = &ranges;
+    while (*link != range)
+        link = &(*link)->next;
+    *link = range->next;
+    free(range);
+}
+
+static bool add_piece(struct range *range, uintptr_t base, uint64_t bytes, struct vest_physical *memory)
+{
+    struct piece *piece = malloc(sizeof *piece);
+    if (!piece)
+        return false;
+    struct piece **link = &range->pieces;
+    while (*link && (*link)->base < base)
+        link = &(*link)->next;
+    *piece = (struct piece){.next = *link, .base = base, .bytes = bytes, .memory = memory};
+    *link = piece;
+    return true;
+}
+
+static void drop_piece(struct range *range, struct piece *piece)
+{
+    struct piece **link = &range->pieces;
+    while (*link != piece)
+        link = &(*link)->next;
+    *link = piece->next;
+    free(piece);
+}
+
+/* The lowest gap of the range that holds `bytes`; 0 when there is none. */
+static uintptr_t lowest_gap(const struct range *range, uint64_t bytes)
+{
+    uintptr_t gap = range->base;
+    for (const struct piece *piece = range->pieces; piece; piece = piece->next) {
+        if (piece->base - gap >= bytes)
+            return gap;
+        gap = piece->base + piece->bytes;
+    }
+    return range->base + range->bytes - gap >= bytes ? gap : 0;
+}
+
+static uintptr_t place(int device, uint64_t bytes)
+{
+    for (struct range *range = ranges; range; range = range->next) {
+        uintptr_t gap = range->device == device && !range->reservation ? lowest_gap(range, bytes) : 0;
+        if (gap)
+            return add_piece(range, gap, bytes, NULL) ? gap : 0;
+    }
+    struct range *fresh = add_range(device, round_up(bytes, RANGE_GRANULE), RANGE_GRANULE, false);
+    return fresh && add_piece(fresh, fresh->base, bytes, NULL) ? fresh->base : 0;
+}
+
+/* Books `bytes` if the device has them left. */
+static bool take(int device, uint64_t bytes)
+{
+    uint64_t limit = vest_gpu()->limit_bytes;
+    if (used[device] > limit || bytes > limit - used[device]) {
+        vest_log_refused(device, bytes, used[device], limit);
+        return false;
+    }
+    used[device] += bytes;
+    return true;
+}
+
+void *vest_alloc(int device, uint64_t bytes)
+{
+    if (bytes == 0 || bytes > LARGEST_ARENA)
+        return NULL;
+    vest_arena();
+    bytes = round_up(bytes, GRANULE);
+    pthread_mutex_lock(&lock);
+    uintptr_t address = 0;
+    if (take(device, bytes)) {
+        address = place(device, bytes);
+        if (address)
+            vest_log_segment("alloc", device, bytes, address, used[device]);
+        else
+            used[device] -= bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return (void *)address;
+}
+
+bool vest_free(void *address)
+{
+    vest_arena();
+    pthread_mutex_lock(&lock);
+    struct range *range = range_of((uintptr_t)address);
+    struct piece *piece = piece_of(range, (uintptr_t)address);
+    bool known = piece && piece->base == (uintptr_t)address && !range->reservation;
+    if (known) {
+        int device = range->device;
+        uint64_t bytes = piece->bytes;
+        used[device] -= bytes;
+        vest_content_forget(address, bytes);
+        drop_piece(range, piece);
+        if (!range->pieces)
+            drop_range(range);
+        vest_log_segment("free", device, bytes, (uintptr_t)address, used[device]);
+    } else {
+        vest_log_misuse("free of device memory that is not allocated", (uintptr_t)address);
+    }
+    pthread_mutex_unlock(&lock);
+    return known;
+}
+
+bool vest_find(const void *address, struct vest_extent *out)
+{
+    vest_arena();
+    pthread_mutex_lock(&lock);
+    struct range *range = range_of((uintptr_t)address);
+    struct piece *piece = piece_of(range, (uintptr_t)address);
+    if (piece)
+        *out = (struct vest_extent){.device = piece->memory ? piece->memory->device : range->device,
+                                    .base = piece->base,
+                                    .bytes = piece->bytes};
+    pthread_mutex_unlock(&lock);
+    return piece != NULL;
+}
+
+void vest_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    const struct vest_gpu *gpu = vest_gpu();
+    uint64_t usable = gpu->total_bytes - gpu->context_bytes;
+    if (gpu->limit_bytes < usable)
+        usable = gpu->limit_bytes;
+    uint64_t taken = vest_used_bytes(device);
+    *free_bytes = taken < usable ? usable - taken : 0;
+    *total_bytes = gpu->total_bytes;
+}
+
+uint64_t vest_used_bytes(int device)
+{
+    pthread_mutex_lock(&lock);
+    uint64_t bytes = used[device];
+    pthread_mutex_unlock(&lock);
+    return bytes;
+}
+
+void *vest_reserve(uint64_t bytes, uint64_t alignment)
+{
+    vest_arena();
+    if (alignment < GRANULE)
+        alignment = GRANULE;
+    pthread_mutex_lock(&lock);
+    struct range *range = add_range(-1, round_up(bytes, GRANULE), alignment, true);
+    pthread_mutex_unlock(&lock);
+    return range ? (void *)range->base : NULL;
+}
+
+bool vest_unreserve(void *address, uint64_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    struct range *range = range_of((uintptr_t)address);
+    bool known = range && range->reservation && range->base == (uintptr_t)address && !range->pieces &&
+                 range->bytes == round_up(bytes, GRANULE);
+    if (known)
+        drop_range(range);
+    else
+        vest_log_misuse("release of an address range that is not reserved, or still mapped", (uintptr_t)address);
+    pthread_mutex_unlock(&lock);
+    return known;
+}
+
+struct vest_physical *vest_physical_create(int device, uint64_t bytes)
+{
+    bytes = round_up(bytes, GRANULE);
+    struct vest_physical *memory = malloc(sizeof *memory);
+    pthread_mutex_lock(&lock);
+    if (memory && take(device, bytes)) {
+        *memory = (struct vest_physical){.device = device, .references = 1, .bytes = bytes};
+        vest_log_segment("alloc", device, bytes, 0, used[device]);
+    } else {
+        free(memory);
+        memory = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    return memory;
+}
+
+void vest_physical_retain(struct vest_physical *memory)
+{
+    pthread_mutex_lock(&lock);
+    memory->references++;
+    pthread_mutex_unlock(&lock);
+}
+
+static void let_go(struct vest_physical *memory)
+{
+    if (--memory->references)
+        return;
+    used[memory->device] -= memory->bytes;
+    vest_log_segment("free", memory->device, memory->bytes, 0, used[memory->device]);
+    free(memory);
+}
+
+bool vest_physical_release(struct vest_physical *memory)
+{
+    pthread_mutex_lock(&lock);
+    let_go(memory);
+    pthread_mutex_unlock(&lock);
+    return true;
+}
+
+/* Nothing mapped between the two addresses of this reservation. */
+static bool is_clear(const struct range *range, uintptr_t base, uint64_t bytes)
+{
+    for (const struct piece *piece = range->pieces; piece; piece = piece->next)
+        if (piece->base < base + bytes && base < piece->base + piece->bytes)
+            return false;
+    return true;
+}
+
+bool vest_map(void *address, uint64_t bytes, struct vest_physical *memory)
+{
+    uintptr_t base = (uintptr_t)address;
+    pthread_mutex_lock(&lock);
+    struct range *range = range_of(base);
+    bool fits = range && range->reservation && base + bytes <= range->base + range->bytes &&
+                is_clear(range, base, bytes) && add_piece(range, base, bytes, memory);
+    if (fits)
+        memory->references++;
+    else
+        vest_log_misuse("mapping outside a reservation, or over another mapping", base);
+    pthread_mutex_unlock(&lock);
+    return fits;
+}
+
+bool vest_unmap(void *address, uint64_t bytes)
+{
+    uintptr_t base = (uintptr_t)address, end = base + bytes;
+    bool any = false;
+    pthread_mutex_lock(&lock);
+    struct range *range = range_of(base);
+    for (struct piece *piece = range && range->reservation ? range->pieces : NULL, *next; piece; piece = next) {
+        next = piece->next;
+        if (piece->base < base || piece->base + piece->bytes > end)
+            continue;
+        vest_content_forget((void *)piece->base, piece->bytes);
+        let_go(piece->memory);
+        drop_piece(range, piece);
+        any = true;
+    }
+    if (!any)
+        vest_log_misuse("unmapping of an address where nothing is mapped", base);
+    pthread_mutex_unlock(&lock);
+    return any;
+}
+
+struct vest_physical *vest_mapped_at(const void *address)
+{
+    vest_arena();
+    pthread_mutex_lock(&lock);
+    struct piece *piece = piece_of(range_of((uintptr_t)address), (uintptr_t)address);
+    struct vest_physical *memory = piece ? piece->memory : NULL;
+    pthread_mutex_unlock(&lock);
+    return memory;
+}

@@ -1,0 +1,121 @@
+/* Streams, events and graph capture.
+ *
+ * Nothing runs, so every stream is always idle and every recorded event has happened. What must be right is capture:
+ * while a stream is captured PyTorch's allocator serves it from a private pool, and a stream that waits for an event of
+ * a captured stream joins the capture.
+ */
+#include "vest.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define MAX_CAPTURES 256
+
+struct vest_stream {
+    int device, priority;
+    unsigned flags;
+    uint64_t id, capture;
+};
+
+struct vest_event {
+    double recorded_ms;
+    uint64_t capture;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t captures[MAX_CAPTURES]; /* ids of the captures under way */
+static uint64_t last_capture, last_stream = 2;
+
+static bool is_object(const struct vest_stream *stream) { return (uintptr_t)stream > 2; }
+
+struct vest_stream *vest_stream_create(int device, int priority, unsigned flags)
+{
+    struct vest_stream *stream = calloc(1, sizeof *stream);
+    if (!stream)
+        return NULL;
+    pthread_mutex_lock(&lock);
+    *stream = (struct vest_stream){.device = device, .priority = priority, .flags = flags, .id = ++last_stream};
+    pthread_mutex_unlock(&lock);
+    return stream;
+}
+
+void vest_stream_destroy(struct vest_stream *stream)
+{
+    if (is_object(stream))
+        free(stream);
+}
+
+int vest_stream_priority(const struct vest_stream *stream) { return is_object(stream) ? stream->priority : 0; }
+unsigned vest_stream_flags(const struct vest_stream *stream) { return is_object(stream) ? stream->flags : 0; }
+int vest_stream_device(const struct vest_stream *stream) { return is_object(stream) ? stream->device : vest_device(); }
+uint64_t vest_stream_id(const struct vest_stream *stream) { return is_object(stream) ? stream->id : (uint64_t)stream; }
+
+struct vest_event *vest_event_create(void) { return calloc(1, sizeof(struct vest_event)); }
+void vest_event_destroy(struct vest_event *event) { free(event); }
+
+void vest_event_record(struct vest_event *event, struct vest_stream *stream)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    event->recorded_ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+    event->capture = vest_capture_id(stream);
+}
+
+float vest_event_elapsed_ms(const struct vest_event *start, const struct vest_event *end)
+{
+    return (float)(end->recorded_ms - start->recorded_ms);
+}
+
+/* The slot of a capture under way; MAX_CAPTURES when there is none. Wants the lock held. */
+static size_t slot_of(uint64_t id)
+{
+    size_t slot = 0;
+    while (slot < MAX_CAPTURES && captures[slot] != id)
+        slot++;
+    return slot;
+}
+
+void vest_stream_wait(struct vest_stream *stream, const struct vest_event *event)
+{
+    if (!is_object(stream) || !event->capture)
+        return;
+    pthread_mutex_lock(&lock);
+    if (slot_of(event->capture) < MAX_CAPTURES)
+        stream->capture = event->capture;
+    pthread_mutex_unlock(&lock);
+}
+
+uint64_t vest_capture_id(const struct vest_stream *stream)
+{
+    if (!is_object(stream) || !stream->capture)
+        return 0;
+    pthread_mutex_lock(&lock);
+    uint64_t id = slot_of(stream->capture) < MAX_CAPTURES ? stream->capture : 0;
+    pthread_mutex_unlock(&lock);
+    return id;
+}
+
+bool vest_capture_begin(struct vest_stream *stream)
+{
+    if (!is_object(stream) || vest_capture_id(stream))
+        return false;
+    pthread_mutex_lock(&lock);
+    size_t slot = slot_of(0);
+    if (slot < MAX_CAPTURES)
+        captures[slot] = stream->capture = ++last_capture;
+    pthread_mutex_unlock(&lock);
+    return slot < MAX_CAPTURES;
+}
+
+bool vest_capture_end(struct vest_stream *stream)
+{
+    uint64_t id = vest_capture_id(stream);
+    if (!id)
+        return false;
+    pthread_mutex_lock(&lock);
+    captures[slot_of(id)] = 0;
+    stream->capture = 0;
+    pthread_mutex_unlock(&lock);
+    return true;
+}

@@ -1,0 +1,25 @@
+/* Entry points that need no code of their own, written as tables (native/tables).
+ *
+ * The x86-64 calling convention lets a callee ignore its arguments, so one shape serves every signature that returns an
+ * int-sized status.
+ */
+#ifndef VEST_STUB_H
+#define VEST_STUB_H
+
+#include "vest.h"
+
+/* Computes into device memory only, or sets something that no answer depends on: success, nothing to do. */
+#define VEST_NOTHING(name)                                                                                             \
+    VEST_EXPORT int name(void);                                                                                        \
+    VEST_EXPORT int name(void) { return 0; }
+
+/* Known by name alone. Never a silent success: recorded, and refused with the library's own "not supported" status. */
+#define VEST_UNKNOWN(name)                                                                                             \
+    VEST_EXPORT int name(void);                                                                                        \
+    VEST_EXPORT int name(void)                                                                                         \
+    {                                                                                                                  \
+        vest_log_unmodelled(VEST_LIBRARY, #name, "refused");                                                           \
+        return VEST_REFUSAL;                                                                                           \
+    }
+
+#endif

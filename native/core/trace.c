@@ -1,0 +1,94 @@
+/* The event log: whole lines appended with one write() each, so that several processes can share the file and a killed
+ * job leaves it readable. */
+#include "vest.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int trace_fd = -1;
+
+static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct name {
+    struct name *next;
+    char text[];
+} *names_seen;
+
+static void open_trace(void)
+{
+    const char *path = getenv("VERITASEST_TRACE");
+    if (path && *path)
+        trace_fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+}
+
+__attribute__((format(printf, 2, 3))) static void append(const char *kind, const char *format, ...)
+{
+    pthread_once(&once, open_trace);
+    if (trace_fd < 0)
+        return;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    char line[768];
+    int length = snprintf(line, sizeof line, "{\"kind\":\"%s\",\"pid\":%d,\"t\":%lld.%06ld,", kind, (int)getpid(),
+                          (long long)now.tv_sec, now.tv_nsec / 1000);
+    va_list arguments;
+    va_start(arguments, format);
+    length += vsnprintf(line + length, sizeof line - (size_t)length, format, arguments);
+    va_end(arguments);
+    if (length >= (int)sizeof line - 2)
+        return; /* only a name longer than any real one could get here */
+    line[length++] = '}';
+    line[length++] = '\n';
+    if (write(trace_fd, line, (size_t)length) < 0) {
+        /* A full disk must not end the job; the reader copes with a torn file. */
+        trace_fd = -1;
+    }
+}
+
+void vest_log_segment(const char *op, int device, uint64_t bytes, uintptr_t address, uint64_t used_bytes)
+{
+    append("segment", "\"op\":\"%s\",\"device\":%d,\"bytes\":%llu,\"address\":%llu,\"used_bytes\":%llu", op, device,
+           (unsigned long long)bytes, (unsigned long long)address, (unsigned long long)used_bytes);
+}
+
+void vest_log_refused(int device, uint64_t bytes, uint64_t used_bytes, uint64_t limit_bytes)
+{
+    append("refused", "\"device\":%d,\"bytes\":%llu,\"used_bytes\":%llu,\"limit_bytes\":%llu", device,
+           (unsigned long long)bytes, (unsigned long long)used_bytes, (unsigned long long)limit_bytes);
+}
+
+void vest_log_misuse(const char *what, uintptr_t address)
+{
+    append("misuse", "\"what\":\"%s\",\"address\":%llu", what, (unsigned long long)address);
+}
+
+static bool first_time(const char *library, const char *name)
+{
+    char key[256];
+    snprintf(key, sizeof key, "%s:%s", library, name);
+    pthread_mutex_lock(&names_lock);
+    struct name *seen = names_seen;
+    while (seen && strcmp(seen->text, key) != 0)
+        seen = seen->next;
+    bool first = !seen;
+    struct name *entry = first ? malloc(sizeof *entry + strlen(key) + 1) : NULL;
+    if (entry) {
+        strcpy(entry->text, key);
+        entry->next = names_seen;
+        names_seen = entry;
+    }
+    pthread_mutex_unlock(&names_lock);
+    return first;
+}
+
+void vest_log_unmodelled(const char *library, const char *name, const char *how)
+{
+    if (first_time(library, name))
+        append("unmodelled", "\"library\":\"%s\",\"name\":\"%s\",\"how\":\"%s\"", library, name, how);
+}

@@ -1,0 +1,117 @@
+/* What every stand-in library shares: the target GPU, its memory, and the event log.
+ *
+ * One shared object (libveritasest.so) holds the state; the stand-ins for libcudart, libcuda, libcublas... link to it,
+ * so that cudaMalloc, cuMemCreate, NVML and cudaMemGetInfo all read the same books.
+ */
+#ifndef VEST_H
+#define VEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VEST_EXPORT __attribute__((visibility("default")))
+#define VEST_MAX_DEVICES 64
+
+/* The target GPU, as written by the launcher into VERITASEST_DEVICE ("key=value;key=value"). */
+struct vest_gpu {
+    char name[64];
+    int count;               /* devices on the emulated host */
+    int cc;                  /* compute capability, 90 for 9.0 */
+    int binary;              /* compute capability of the machine code PyTorch would load, 86 on an 8.9 GPU */
+    int sms;
+    int driver;              /* CUDA version the driver speaks, 13000 */
+    uint64_t total_bytes;    /* what the driver calls total memory */
+    uint64_t context_bytes;  /* taken by the CUDA context before the first allocation */
+    uint64_t limit_bytes;    /* what allocations may add up to; UINT64_MAX: no limit */
+    int clock_khz, memory_clock_khz, bus_bits, l2_bytes;
+    int shared_sm_bytes, shared_optin_bytes, regs_sm, threads_sm, blocks_sm;
+};
+
+VEST_EXPORT const struct vest_gpu *vest_gpu(void);
+
+/* The calling thread's current device. */
+VEST_EXPORT int vest_device(void);
+VEST_EXPORT bool vest_set_device(int device);
+
+/* Device memory. Addresses come in the order the driver would give them; NULL: over the limit. */
+VEST_EXPORT void *vest_alloc(int device, uint64_t bytes);
+VEST_EXPORT bool vest_free(void *address);
+VEST_EXPORT void vest_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes);
+VEST_EXPORT uint64_t vest_used_bytes(int device);
+
+/* What a device address belongs to; false when it is not live device memory. */
+struct vest_extent {
+    int device;
+    uintptr_t base;
+    uint64_t bytes;
+};
+VEST_EXPORT bool vest_find(const void *address, struct vest_extent *out);
+
+/* Virtual memory management: address ranges, physical memory, and mappings between them. */
+struct vest_physical;
+VEST_EXPORT void *vest_reserve(uint64_t bytes, uint64_t alignment);
+VEST_EXPORT bool vest_unreserve(void *address, uint64_t bytes);
+VEST_EXPORT struct vest_physical *vest_physical_create(int device, uint64_t bytes);
+VEST_EXPORT void vest_physical_retain(struct vest_physical *memory);
+VEST_EXPORT bool vest_physical_release(struct vest_physical *memory);
+VEST_EXPORT bool vest_map(void *address, uint64_t bytes, struct vest_physical *memory);
+VEST_EXPORT bool vest_unmap(void *address, uint64_t bytes);
+VEST_EXPORT struct vest_physical *vest_mapped_at(const void *address);
+
+/* Contents. Host memory mapped lazily stands behind device memory, so small copies and fills are real; see content.c. */
+VEST_EXPORT bool vest_is_device(const void *address);
+VEST_EXPORT void vest_copy(void *to, const void *from, size_t bytes);
+VEST_EXPORT void vest_fill(void *to, const void *pattern, size_t pattern_bytes, size_t count);
+
+/* Pinned and registered host memory, so that pointer queries can tell it from pageable memory. */
+VEST_EXPORT void *vest_host_alloc(size_t bytes);
+VEST_EXPORT bool vest_host_free(void *address);
+VEST_EXPORT bool vest_host_register(void *address, size_t bytes);
+VEST_EXPORT bool vest_host_unregister(void *address);
+VEST_EXPORT bool vest_is_pinned(const void *address);
+
+/* Stream-ordered allocation (cudaMallocAsync): blocks cut from chunks that the device's pool keeps; see pool.c. */
+enum vest_pool_number { VEST_POOL_RESERVED, VEST_POOL_RESERVED_HIGH, VEST_POOL_USED, VEST_POOL_USED_HIGH };
+VEST_EXPORT void *vest_pool_alloc(int device, uint64_t bytes);
+VEST_EXPORT bool vest_pool_free(void *address); /* false: not from a pool */
+VEST_EXPORT void vest_pool_trim(int device);
+VEST_EXPORT uint64_t vest_pool_number(int device, enum vest_pool_number which);
+VEST_EXPORT void vest_pool_reset_high(int device, enum vest_pool_number which);
+
+/* Attributes by number (cudaDeviceAttr and CUdevice_attribute share their numbers); false: not in our table. */
+VEST_EXPORT bool vest_attribute(int attribute, int device, int *value);
+/* Blocks of one kernel that a multiprocessor holds at once. */
+VEST_EXPORT int vest_occupancy(int block_threads, size_t shared_bytes);
+VEST_EXPORT void vest_pci_bus_id(int device, char *text, int bytes);
+VEST_EXPORT void vest_uuid(int device, unsigned char uuid[16]);
+
+/* Streams and events. The three reserved stream values (0, 1, 2) stand for default streams and are never objects. */
+struct vest_stream;
+struct vest_event;
+VEST_EXPORT struct vest_stream *vest_stream_create(int device, int priority, unsigned flags);
+VEST_EXPORT void vest_stream_destroy(struct vest_stream *stream);
+VEST_EXPORT int vest_stream_priority(const struct vest_stream *stream);
+VEST_EXPORT unsigned vest_stream_flags(const struct vest_stream *stream);
+VEST_EXPORT int vest_stream_device(const struct vest_stream *stream);
+VEST_EXPORT uint64_t vest_stream_id(const struct vest_stream *stream);
+VEST_EXPORT struct vest_event *vest_event_create(void);
+VEST_EXPORT void vest_event_destroy(struct vest_event *event);
+VEST_EXPORT void vest_event_record(struct vest_event *event, struct vest_stream *stream);
+VEST_EXPORT float vest_event_elapsed_ms(const struct vest_event *start, const struct vest_event *end);
+VEST_EXPORT void vest_stream_wait(struct vest_stream *stream, const struct vest_event *event);
+
+/* Graph capture: which capture, if any, a stream takes part in (0: none). */
+VEST_EXPORT bool vest_capture_begin(struct vest_stream *stream);
+VEST_EXPORT uint64_t vest_capture_id(const struct vest_stream *stream);
+VEST_EXPORT bool vest_capture_end(struct vest_stream *stream);
+
+/* The event log: one JSON object a line, appended to VERITASEST_TRACE. */
+VEST_EXPORT void vest_log_segment(const char *op, int device, uint64_t bytes, uintptr_t address, uint64_t used_bytes);
+VEST_EXPORT void vest_log_refused(int device, uint64_t bytes, uint64_t used_bytes, uint64_t limit_bytes);
+VEST_EXPORT void vest_log_misuse(const char *what, uintptr_t address);
+
+/* Says, once per name, that the estimate leans on something not modelled. `how` is "refused" or "guessed". */
+VEST_EXPORT void vest_log_unmodelled(const char *library, const char *name, const char *how);
+
+#endif

@@ -1,0 +1,34 @@
+"""What runs inside the user's process: it writes down what PyTorch's allocator does, and ends the job when told to.
+
+Started by `inject/sitecustomize.py` before the user's code. It imports nothing that the user's code has not imported:
+everything waits until the job itself imports torch and touches the GPU. Uses PyTorch's global optimizer and module
+hooks, and the allocator's own history.
+
+Known limitations: a script that records the allocator's history itself (`torch.cuda.memory._record_memory_history`)
+shares it with the agent, and finds it emptied after each optimizer step.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from veritasest.agent.imports import after_import
+
+
+def start() -> None:
+    """Arms the agent; it wakes up when the job imports torch."""
+    after_import("torch", _watch)
+
+
+def _watch(torch: Any) -> None:
+    from veritasest.agent.recorder import Recorder
+    from veritasest.agent.stop import StopRule
+    from veritasest.trace.writer import TraceWriter
+
+    recorder = Recorder(
+        torch=torch,
+        trace=TraceWriter(os.environ["VERITASEST_TRACE"]),
+        rule=StopRule.parse(os.environ.get("VERITASEST_STOP", "")),
+    )
+    recorder.install()

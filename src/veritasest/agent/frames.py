@@ -1,0 +1,51 @@
+"""Where in the user's code something happened."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import sysconfig
+import threading
+import traceback
+from types import FrameType, TracebackType
+from typing import Any
+
+_LIBRARY_FOLDERS = tuple(
+    os.path.realpath(sysconfig.get_paths()[key]) + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+_OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
+
+
+def is_users(filename: str) -> bool:
+    """Whether the file is the user's own: not the standard library, an installed package, or ours."""
+    path = os.path.realpath(filename)
+    return not filename.startswith("<") and not path.startswith((*_LIBRARY_FOLDERS, _OWN_FOLDER))
+
+
+def current() -> dict[str, Any]:
+    """The innermost line of the user's code now. Backward runs in threads without Python frames: then the main one's."""
+    place = _describe(_walk(sys._getframe(1)))
+    if place["file"] is None:
+        main = sys._current_frames().get(threading.main_thread().ident or 0)
+        place = _describe(_walk(main))
+    return place
+
+
+def of_traceback(tb: TracebackType | None) -> dict[str, Any]:
+    """The innermost line of the user's code that the exception passed through."""
+    return _describe([(frame, line) for frame, line in traceback.walk_tb(tb)][::-1])
+
+
+def _walk(frame: FrameType | None) -> list[tuple[FrameType, int]]:
+    return list(traceback.walk_stack(frame)) if frame is not None else []
+
+
+def _describe(frames: list[tuple[FrameType, int]]) -> dict[str, Any]:
+    """Frames innermost first; the first of the user's own gives the place."""
+    users = [(frame, line) for frame, line in frames if is_users(frame.f_code.co_filename)]
+    stack = [{"file": f.f_code.co_filename, "line": line, "function": f.f_code.co_name} for f, line in users]
+    if not stack:
+        return {"file": None, "line": None, "function": None, "code": None, "stack": []}
+    code = linecache.getline(stack[0]["file"], stack[0]["line"]).strip() or None
+    return {**stack[0], "code": code, "stack": stack}

@@ -1,0 +1,175 @@
+"""Writes down what happens in the job's process. Whether the estimate is good is decided elsewhere.
+
+The one thing it does besides: it ends the job once the stop rule is met. It ends it with `os._exit`, so that no code of
+the script runs after that moment: no `except`, no `finally`, no "training finished", no checkpoint.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import platform
+import sys
+import weakref
+from types import TracebackType
+from typing import Any
+
+from veritasest.agent import frames
+from veritasest.agent.history import History
+from veritasest.agent.stop import StopRule
+from veritasest.trace.writer import TraceWriter
+
+
+class Recorder:
+    """Hooks into PyTorch's public extension points, from the import of torch to the end of the process."""
+
+    def __init__(self, *, torch: Any, trace: TraceWriter, rule: StopRule) -> None:
+        self._torch = torch
+        self._trace = trace
+        self._rule = rule
+        self._history: History | None = None
+        self._phase = "setup"
+        self._steps = 0
+        self._steps_of: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._peak = (0, 0)
+        self._steps_since_new_peak = 0
+        self._end_reason = "exit"
+        self._active = True
+
+    def install(self) -> None:
+        """Called once, when torch has been imported."""
+        optimizer = self._torch.optim.optimizer
+        optimizer.register_optimizer_step_pre_hook(self._before_optimizer)
+        optimizer.register_optimizer_step_post_hook(self._after_optimizer)
+        modules = self._torch.nn.modules.module
+        self._forward_hook = modules.register_module_forward_pre_hook(self._first_forward)
+        self._torch.cuda._lazy_call(self._on_cuda)
+        self._previous_excepthook = sys.excepthook
+        sys.excepthook = self._on_exception
+        os.register_at_fork(after_in_child=self._deactivate)
+        atexit.register(self._at_exit)
+
+    def _deactivate(self) -> None:
+        """In a forked child: what happens there is not the job's step."""
+        self._active = False
+
+    def _on_cuda(self) -> None:
+        """The job touched the GPU for the first time."""
+        torch = self._torch
+        rank = os.environ.get("RANK")
+        self._trace.write(
+            "process",
+            torch=str(torch.__version__),
+            cuda=torch.version.cuda,
+            cudnn=torch.backends.cudnn.version(),
+            python=platform.python_version(),
+            argv=sys.argv,
+            rank=int(rank) if rank else None,
+        )
+        self._history = History(torch)
+        torch._C._cuda_attach_out_of_memory_observer(self._on_oom)
+
+    # Phases and steps
+
+    def _first_forward(self, *_: Any) -> None:
+        self._forward_hook.remove()
+        self._enter("forward_backward")
+
+    def _before_optimizer(self, *_: Any) -> None:
+        self._enter("optimizer")
+
+    def _after_optimizer(self, optimizer: Any, *_: Any) -> None:
+        if not self._active:
+            return
+        self._enter("forward_backward")
+        count = self._steps_of[optimizer] = self._steps_of.get(optimizer, 0) + 1
+        if count > self._steps:  # several optimizers that step in turn make one step
+            self._steps = count
+            self._on_step()
+
+    def _enter(self, phase: str) -> None:
+        if self._active:
+            self._write_blocks()
+            self._phase = phase
+
+    def _on_step(self) -> None:
+        for device in self._devices():
+            self._trace.write("step", step=self._steps, device=device, **self._memory(device))
+        self._notice_peak()
+        reason = self._rule.reason(steps=self._steps, steps_since_new_peak=self._steps_since_new_peak)
+        if reason is not None:
+            self._end_job(reason)
+
+    def _notice_peak(self) -> None:
+        """The script may reset PyTorch's own peaks; ours only grow."""
+        numbers = [self._memory(device) for device in self._devices()]
+        now = tuple(
+            max([number[key] for number in numbers], default=0)
+            for key in ("allocated_peak_bytes", "reserved_peak_bytes")
+        )
+        is_new = any(new > old for new, old in zip(now, self._peak, strict=True))
+        self._steps_since_new_peak = 0 if is_new else self._steps_since_new_peak + 1
+        self._peak = (max(now[0], self._peak[0]), max(now[1], self._peak[1]))
+
+    # Memory
+
+    def _devices(self) -> list[int]:
+        """Devices on which the job holds or held memory."""
+        if self._history is None:
+            return []
+        cuda = self._torch.cuda
+        return [device for device in range(cuda.device_count()) if cuda.max_memory_reserved(device)] or [0]
+
+    def _memory(self, device: int) -> dict[str, int]:
+        stats = self._torch.cuda.memory_stats(device)
+        return {
+            "allocated_peak_bytes": stats.get("allocated_bytes.all.peak", 0),
+            "reserved_peak_bytes": stats.get("reserved_bytes.all.peak", 0),
+            "allocated_bytes": stats.get("allocated_bytes.all.current", 0),
+            "reserved_bytes": stats.get("reserved_bytes.all.current", 0),
+        }
+
+    def _write_blocks(self) -> None:
+        if self._history is None:
+            return
+        for device, columns in self._history.take().items():
+            self._trace.write("blocks", device=device, step=self._steps, phase=self._phase, **columns)
+
+    # Failures and the end
+
+    def _on_oom(self, device: int, requested: int, _total: int, _free: int) -> None:
+        self._trace.write("oom", device=device, bytes=requested, step=self._steps, **frames.current())
+
+    def _on_exception(self, kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
+        self._end_reason = "exception"
+        place = frames.of_traceback(tb)
+        self._trace.write(
+            "exception",
+            type=f"{kind.__module__}.{kind.__qualname__}",
+            message=(str(error).splitlines() or [""])[0],
+            file=place["file"],
+            line=place["line"],
+        )
+        self._previous_excepthook(kind, error, tb)
+
+    def _at_exit(self) -> None:
+        if self._active and (self._history is not None or self._steps):
+            self._write_end(self._end_reason)
+
+    def _write_end(self, reason: str) -> None:
+        self._write_blocks()
+        for device in self._devices() or [0]:
+            memory = self._memory(device) if self._history is not None else {}
+            self._trace.write(
+                "end",
+                reason=reason,
+                device=device,
+                allocated_peak_bytes=memory.get("allocated_peak_bytes", 0),
+                reserved_peak_bytes=memory.get("reserved_peak_bytes", 0),
+            )
+
+    def _end_job(self, reason: str) -> None:
+        self._write_end(reason)
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(0)

@@ -1,0 +1,161 @@
+"""From what was seen of one run to its verdict."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from veritasest.analysis.peaks import steps
+from veritasest.result import Failure, Verdict
+from veritasest.trace import (
+    End,
+    Exit,
+    JobException,
+    Misuse,
+    OutOfMemory,
+    Process,
+    Refused,
+    Step,
+    Trace,
+    Unmodelled,
+)
+from veritasest.units import format_bytes
+
+_STOPPED_BY_US = {"settled", "steps"}
+QUIET_STEPS = 2  # a peak that did not move for this many steps counts as settled
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """`pressed`: some allocation was refused at first, so the peak is not what the job would take if it could."""
+
+    verdict: Verdict
+    failure: Failure | None
+    settled: bool
+    pressed: bool
+    warnings: tuple[str, ...]
+
+
+def judge(trace: Trace) -> Judgement:
+    ending = _ending(trace)
+    verdict, failure = _verdict(trace, ending)
+    return Judgement(
+        verdict=verdict,
+        failure=failure,
+        settled=verdict == "fits" and _settled(trace, ending),
+        pressed=bool(trace.of(Refused)),
+        warnings=tuple(_warnings(trace, ending, verdict)),
+    )
+
+
+def _verdict(trace: Trace, ending: Exit) -> tuple[Verdict, Failure | None]:
+    oom = _fatal_oom(trace, ending)
+    if oom is not None:
+        return "does_not_fit", oom
+    raised = trace.of(JobException)
+    stopped = any(end.reason in _STOPPED_BY_US for end in trace.of(End)) and not raised
+    if ending.reason == "timeout" or ending.code == 0 or stopped:
+        return "fits", None
+    refused = [f"{event.library}: {event.name}" for event in trace.of(Unmodelled) if event.how == "refused"]
+    failure = _own_failure(raised, ending)
+    if refused:
+        return "unsupported", Failure(
+            kind=failure.kind,
+            message=f"the job used what the emulated device does not offer ({', '.join(refused)}): {failure.message}",
+            file=failure.file,
+            line=failure.line,
+            exit_code=failure.exit_code,
+        )
+    return "job_failed", failure
+
+
+def _fatal_oom(trace: Trace, ending: Exit) -> Failure | None:
+    """The out-of-memory error that ended the job: one that no step followed, in a job that ended badly."""
+    if ending.code == 0 and ending.reason == "exited":
+        return None
+    ended_well = {end.pid for end in trace.of(End) if end.reason in _STOPPED_BY_US}
+    last_step = {step.pid: step.t for step in trace.of(Step)}
+    uncaught = {event.pid for event in trace.of(JobException) if event.type.endswith("OutOfMemoryError")}
+    for oom in reversed(trace.of(OutOfMemory)):
+        if oom.pid in uncaught or (oom.pid not in ended_well and oom.t >= last_step.get(oom.pid, oom.t)):
+            return _oom_failure(oom, ending)
+    for event in trace.of(JobException):
+        if event.type.endswith("OutOfMemoryError"):
+            return Failure(kind="oom", message=event.message, file=event.file, line=event.line, exit_code=ending.code)
+    return None
+
+
+def _oom_failure(oom: OutOfMemory, ending: Exit) -> Failure:
+    asked = format_bytes(oom.bytes) if oom.bytes is not None else "more memory"
+    return Failure(
+        kind="oom",
+        message=f"out of memory while asking for {asked}, {oom.step} optimizer steps done",
+        requested_bytes=oom.bytes,
+        step=oom.step,
+        file=oom.file,
+        line=oom.line,
+        code=oom.code,
+        exit_code=ending.code,
+    )
+
+
+def _own_failure(raised: tuple[JobException, ...], ending: Exit) -> Failure:
+    code = ending.code
+    if raised:
+        last = raised[-1]
+        message = f"{last.type}: {last.message}" if last.message else last.type
+        return Failure(kind="exception", message=message, file=last.file, line=last.line, exit_code=code)
+    if code is not None and code < 0:
+        return Failure(kind="signal", message=f"the job was killed by {_signal_name(-code)}", exit_code=code)
+    if code is None:
+        return Failure(kind="exit", message="the job left no exit status: its launcher was killed", exit_code=code)
+    return Failure(kind="exit", message=f"the job ended with exit code {code}", exit_code=code)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f"{signal.Signals(number).name} (signal {number})"
+    except ValueError:
+        return f"signal {number}"
+
+
+def _settled(trace: Trace, ending: Exit) -> bool:
+    ends = {end.reason for end in trace.of(End)}
+    if "settled" in ends:
+        return True
+    if "steps" in ends or ending.reason != "exited":
+        return _quiet(trace)
+    return True
+
+
+def _quiet(trace: Trace) -> bool:
+    """Whether the last steps brought no new peak, on any device or in any process."""
+    highest: dict[int, int] = {}
+    for step in trace.of(Step):
+        highest[step.step] = max(highest.get(step.step, 0), step.reserved_peak_bytes)
+    peaks = [highest[step] for step in sorted(highest)]
+    return len(peaks) > QUIET_STEPS and max(peaks) in peaks[:-QUIET_STEPS]
+
+
+def _warnings(trace: Trace, ending: Exit, verdict: Verdict) -> Iterable[str]:
+    done = steps(trace.events)
+    if ending.reason == "timeout":
+        yield f"stopped by --timeout after {done} optimizer steps; the peak may still grow"
+    elif verdict == "fits" and "steps" in {end.reason for end in trace.of(End)} and not _settled(trace, ending):
+        yield f"the peak was still growing in the last of {done} steps; a larger --steps, or none, lets it settle"
+    if verdict == "fits" and not trace.of(Process):
+        yield "the job never used the GPU: does the script move its model to 'cuda', and does this command start it?"
+    caught = len(trace.of(OutOfMemory))
+    if verdict == "fits" and caught:
+        yield f"PyTorch ran out of memory {caught} times and the script went on: it caught the error itself"
+    if trace.of(Misuse):
+        yield f"memory was misused: {', '.join(sorted({event.what for event in trace.of(Misuse)}))}"
+    if trace.unreadable_lines > 1:
+        yield f"{trace.unreadable_lines} lines of the trace could not be read"
+
+
+def _ending(trace: Trace) -> Exit:
+    """The launcher's last word, or its stand-in when the launcher itself was killed."""
+    exits = trace.of(Exit)
+    return exits[-1] if exits else Exit(pid=0, t=0.0, code=None, reason="exited", elapsed_s=0.0)

@@ -1,0 +1,22 @@
+"""Configures the emulated CUDA device and runs a command on it."""
+
+from veritasest.device.environment import StopRule, child_environment, device_warnings
+from veritasest.device.interpreter import Command, TorchBuild, inspect_build, resolve
+from veritasest.device.launch import Outcome, Progress, launch
+from veritasest.device.libraries import Installation, installed, plain_paths
+
+__all__ = [
+    "Command",
+    "Installation",
+    "Outcome",
+    "Progress",
+    "StopRule",
+    "TorchBuild",
+    "child_environment",
+    "device_warnings",
+    "inspect_build",
+    "installed",
+    "launch",
+    "plain_paths",
+    "resolve",
+]

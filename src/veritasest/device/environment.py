@@ -1,0 +1,118 @@
+"""The environment that turns a command into one that sees the emulated GPU."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from veritasest.device.interpreter import TorchBuild
+from veritasest.device.libraries import Installation
+from veritasest.device.support import TESTED, architectures, binary_for, driver_version, minor_version
+from veritasest.gpus import GPU, cudnn_properties
+
+DEVICE_COUNT = 1
+DEFAULT_STEPS = 3
+DEFAULT_QUIET = 2
+DEFAULT_CUDA = "13.0"  # for a command whose PyTorch could not be looked at beforehand
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopRule:
+    """When the agent ends the job: after exactly `steps`, never (`until_exit`), or once its peak has settled."""
+
+    steps: int | None = None
+    until_exit: bool = False
+
+    def text(self) -> str:
+        if self.until_exit:
+            return "until_exit"
+        if self.steps is not None:
+            return f"steps={self.steps}"
+        return f"steps={DEFAULT_STEPS};quiet={DEFAULT_QUIET}"
+
+
+def child_environment(
+    *,
+    installation: Installation,
+    gpu: GPU,
+    build: TorchBuild | None,
+    limit_bytes: int | None,
+    trace_path: Path,
+    stop: StopRule,
+    base: Mapping[str, str],
+) -> dict[str, str]:
+    """`base` and what the stand-ins and the agent read. The user's own LD_PRELOAD and PYTHONPATH stay, behind ours."""
+    cuda = build.cuda if build else DEFAULT_CUDA
+    driver = driver_version(cuda)
+    preload = [str(path) for path in installation.preload(int(cuda.split(".")[0]))]
+    environment = dict(base)
+    if hides_device(base.get("CUDA_VISIBLE_DEVICES")):
+        del environment["CUDA_VISIBLE_DEVICES"]
+    environment.update(
+        LD_PRELOAD=":".join(filter(None, [*preload, base.get("LD_PRELOAD")])),
+        PYTHONPATH=os.pathsep.join(filter(None, [str(installation.home / "agent/inject"), base.get("PYTHONPATH")])),
+        TRITON_LIBCUDA_PATH=str(installation.libraries),
+        VERITASEST_HOME=str(installation.home),
+        VERITASEST_TRACE=str(trace_path),
+        VERITASEST_DEVICE=device_text(gpu, build, limit_bytes, driver),
+        VERITASEST_CUDNN_PROPERTIES=cudnn_properties(gpu, driver=driver),
+        VERITASEST_STOP=stop.text(),
+    )
+    return environment
+
+
+def device_text(gpu: GPU, build: TorchBuild | None, limit_bytes: int | None, driver: int) -> str:
+    """The target GPU as native/core reads it: "key=value;key=value"."""
+    facts = {
+        "name": gpu.name,
+        "count": DEVICE_COUNT,
+        "cc": gpu.cc,
+        "binary": _binary(gpu, build) or gpu.cc,
+        "sms": gpu.sm_count,
+        "driver": driver,
+        "total": gpu.total_bytes,
+        "context": gpu.context_bytes,
+        "limit": "none" if limit_bytes is None else limit_bytes,
+        "clock_khz": gpu.clock_khz,
+        "memory_clock_khz": gpu.memory_clock_khz,
+        "bus_bits": gpu.bus_bits,
+        "l2": gpu.l2_bytes,
+        "shared_sm": gpu.shared_sm_bytes,
+        "shared_optin": gpu.shared_optin_bytes,
+        "regs_sm": gpu.regs_sm,
+        "threads_sm": gpu.threads_sm,
+        "blocks_sm": gpu.blocks_sm,
+    }
+    return ";".join(f"{key}={value}" for key, value in facts.items())
+
+
+def device_warnings(gpu: GPU, build: TorchBuild | None, base: Mapping[str, str]) -> tuple[str, ...]:
+    """What the user should know about this pairing of GPU, PyTorch and environment."""
+    warnings = []
+    if build and minor_version(build.version) not in TESTED:
+        tested = ", ".join(TESTED)
+        warnings.append(f"torch {build.version} has not been tested with VeritasEst (tested: {tested}); going on")
+    if build and _binary(gpu, build) is None:
+        warnings.append(
+            f"torch {build.version} carries no machine code for the {gpu.name} (compute capability "
+            f"{gpu.compute_capability}): on the real GPU it would refuse to run"
+        )
+    visible = base.get("CUDA_VISIBLE_DEVICES")
+    if hides_device(visible):
+        warnings.append(f"CUDA_VISIBLE_DEVICES={visible!r} hides the only emulated GPU, 0; it was left out")
+    return tuple(warnings)
+
+
+def hides_device(visible: str | None) -> bool:
+    """Whether this CUDA_VISIBLE_DEVICES leaves no emulated device to see. The driver stops at the first bad ordinal."""
+    if visible is None:
+        return False
+    first = visible.split(",")[0].strip()
+    return not (first.isdigit() and int(first) < DEVICE_COUNT)
+
+
+def _binary(gpu: GPU, build: TorchBuild | None) -> int | None:
+    version, cuda = (build.version, build.cuda) if build else ("", DEFAULT_CUDA)
+    return binary_for(gpu.cc, architectures(version, cuda))

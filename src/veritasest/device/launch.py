@@ -1,0 +1,208 @@
+"""Runs one command on the emulated device, watches it, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from types import FrameType
+
+from veritasest import __version__
+from veritasest.device.environment import StopRule, child_environment
+from veritasest.device.family import Family
+from veritasest.device.interpreter import Command, TorchBuild
+from veritasest.device.libraries import Installation, plain_paths
+from veritasest.errors import UsageError
+from veritasest.gpus import GPU
+from veritasest.trace import SCHEMA, Segment, Step, Tail, TraceWriter
+
+POLL_S = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """What a live display shows. Bytes are those of the fullest process."""
+
+    step: int = 0
+    used_bytes: int = 0
+    peak_bytes: int = 0
+    elapsed_s: float = 0.0
+    limit_bytes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """`reason`: "exited", "timeout" or "interrupted". A negative `code` is the signal that killed the child."""
+
+    code: int | None
+    reason: str
+    elapsed_s: float
+    trace_path: Path
+
+
+def launch(
+    command: Command,
+    *,
+    installation: Installation,
+    gpu: GPU,
+    build: TorchBuild | None,
+    limit_bytes: int | None,
+    stop: StopRule,
+    timeout_s: float | None,
+    trace_path: Path,
+    cwd: Path,
+    env: Mapping[str, str],
+    stdout: int | None = None,
+    silent: bool = False,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Outcome:
+    """Runs `command` to its end, its time limit, or the user's Ctrl-C. The trace is complete when this returns.
+
+    `silent` is for repetitions: what the job prints, and its traceback, were seen the first time.
+    """
+    with TraceWriter(trace_path) as trace, plain_paths(installation) as plain:
+        trace.header(**_header(command, gpu, limit_bytes, stop, timeout_s, env))
+        environment = child_environment(
+            installation=plain,
+            gpu=gpu,
+            build=build,
+            limit_bytes=limit_bytes,
+            trace_path=trace_path,
+            stop=stop,
+            base=env,
+        )
+        started = time.monotonic()
+        with _interruptions() as interrupted:
+            child = _start(command, cwd=cwd, environment=environment, stdout=stdout, silent=silent)
+            family = Family(child.pid, trace_path)
+            try:
+                reason = _watch(child, trace_path, started, timeout_s, interrupted, on_progress, limit_bytes)
+            except BaseException:
+                family.end(grace_s=0.0)
+                child.wait()
+                raise
+            # Also after a clean exit: workers that outlive the job would be orphans.
+            family.end(grace_s=1.0 if reason == "exited" else 3.0)
+            code = child.wait()
+        outcome = Outcome(code=code, reason=reason, elapsed_s=time.monotonic() - started, trace_path=trace_path)
+        trace.write(
+            "exit", code=code, reason=reason, elapsed_s=round(outcome.elapsed_s, 3), host_peak_bytes=_host_peak_bytes()
+        )
+        return outcome
+
+
+def _start(
+    command: Command, *, cwd: Path, environment: dict[str, str], stdout: int | None, silent: bool
+) -> subprocess.Popen[bytes]:
+    nowhere = subprocess.DEVNULL
+    stdin, stdout, stderr = (nowhere, nowhere, nowhere) if silent else (None, stdout, None)
+    try:
+        return subprocess.Popen(
+            command.words, cwd=cwd, env=environment, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
+        )
+    except OSError as error:
+        hint = "a script without execute permission is run as: python SCRIPT"
+        raise UsageError(f"cannot run {command.words[0]!r}: {error.strerror}", hint) from error
+
+
+def _watch(
+    child: subprocess.Popen[bytes],
+    trace_path: Path,
+    started: float,
+    timeout_s: float | None,
+    interrupted: threading.Event,
+    on_progress: Callable[[Progress], None] | None,
+    limit_bytes: int | None,
+) -> str:
+    tail = Tail(trace_path)
+    progress = Progress(limit_bytes=limit_bytes)
+    try:
+        while True:
+            try:
+                child.wait(POLL_S)
+                return "interrupted" if interrupted.is_set() else "exited"
+            except subprocess.TimeoutExpired:
+                elapsed_s = time.monotonic() - started
+            if interrupted.is_set():
+                return "interrupted"
+            if timeout_s is not None and elapsed_s > timeout_s:
+                return "timeout"
+            if on_progress is not None:
+                progress = _advance(progress, tail, elapsed_s)
+                on_progress(progress)
+    finally:
+        tail.close()
+
+
+def _advance(progress: Progress, tail: Tail, elapsed_s: float) -> Progress:
+    progress = replace(progress, elapsed_s=elapsed_s)
+    for event in tail.poll():
+        if isinstance(event, Segment):
+            peak = max(progress.peak_bytes, event.used_bytes)
+            progress = replace(progress, used_bytes=event.used_bytes, peak_bytes=peak)
+        elif isinstance(event, Step):
+            progress = replace(progress, step=max(progress.step, event.step))
+    return progress
+
+
+@contextmanager
+def _interruptions() -> Iterator[threading.Event]:
+    """Sets an event on Ctrl-C or SIGTERM in place of dying, so that the job is ended first. Handlers are put back."""
+    event = threading.Event()
+
+    def note(_number: int, _frame: FrameType | None) -> None:
+        event.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield event
+        return
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield event
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _header(
+    command: Command,
+    gpu: GPU,
+    limit_bytes: int | None,
+    stop: StopRule,
+    timeout_s: float | None,
+    env: Mapping[str, str],
+) -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "command": list(command.words),
+        "veritasest": __version__,
+        "gpu": {**asdict(gpu), "evidence": dict(gpu.evidence)},
+        "limit_bytes": limit_bytes,
+        "allocator_conf": env.get("PYTORCH_ALLOC_CONF") or env.get("PYTORCH_CUDA_ALLOC_CONF"),
+        "host": host_facts(),
+        "stop": {"steps": stop.steps, "until_exit": stop.until_exit, "timeout_s": timeout_s},
+    }
+
+
+def host_facts() -> dict[str, object]:
+    return {
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        "cpus": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+    }
+
+
+def _host_peak_bytes() -> int:
+    """The largest resident size among all children waited for so far (the kernel keeps no finer count)."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024

@@ -1,0 +1,60 @@
+"""What the emulated device has to know about a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from veritasest.errors import UsageError
+from veritasest.units import format_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class GPU:
+    """One entry of catalogue.json, field by field.
+
+    `total_bytes` is what the CUDA runtime calls total memory (less than the data sheet's), `context_bytes` what is gone
+    before the first allocation. `evidence` says for each number that matters where it comes from: "measured",
+    "public report", "vendor data sheet" or "assumed"; `source` says it in words.
+    """
+
+    id: str
+    name: str
+    aliases: tuple[str, ...]
+    compute_capability: str
+    sm_count: int
+    total_bytes: int
+    context_bytes: int
+    bus_bits: int
+    clock_khz: int
+    memory_clock_khz: int
+    l2_bytes: int
+    shared_sm_bytes: int
+    shared_optin_bytes: int
+    regs_sm: int
+    threads_sm: int
+    blocks_sm: int
+    evidence: Mapping[str, str]
+    source: str
+
+    @property
+    def cc(self) -> int:
+        """Compute capability as one number: 90 for 9.0, 120 for 12.0."""
+        major, minor = self.compute_capability.split(".")
+        return int(major) * 10 + int(minor)
+
+    @property
+    def available_bytes(self) -> int:
+        """What allocations may add up to: the whole less the CUDA context."""
+        return self.total_bytes - self.context_bytes
+
+    def with_memory(self, total_bytes: int) -> GPU:
+        """The same GPU with another capacity (`--memory`)."""
+        if total_bytes <= self.context_bytes:
+            raise UsageError(
+                f"{format_bytes(total_bytes)} leaves nothing for the job: "
+                f"the CUDA context of an {self.name} takes {format_bytes(self.context_bytes)}",
+                "give --memory a larger value",
+            )
+        evidence = {**self.evidence, "total_bytes": "given by the user"}
+        return replace(self, total_bytes=total_bytes, evidence=evidence)

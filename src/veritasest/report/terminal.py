@@ -1,0 +1,101 @@
+"""The report for people: the answer first, then the doubts, then the detail."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from veritasest.result import Estimate, Failure
+from veritasest.units import format_bytes
+
+_STYLES = {"fits": "bold green", "does_not_fit": "bold red", "job_failed": "bold yellow", "unsupported": "bold yellow"}
+_INDENT = "  "
+
+
+def render(estimate: Estimate, console: Console, *, notes: tuple[str, ...] = ()) -> None:
+    console.print(Text(headline(estimate), style=_STYLES[estimate.verdict]))
+    for label, text in _facts(estimate):
+        console.print(Text(f"{_INDENT}{label:<14}", style="dim") + Text(text), soft_wrap=True)
+    for doubt in (*notes, *_doubts(estimate)):
+        console.print(Text(f"{_INDENT}note: {doubt}", style="yellow"), soft_wrap=True)
+    console.print(Text(f"{_INDENT}{_provenance(estimate)}", style="dim"), soft_wrap=True)
+    for line in _next_steps(estimate):
+        console.print(Text(f"{_INDENT}{line}"), soft_wrap=True)
+
+
+def headline(estimate: Estimate) -> str:
+    gpu = f"{estimate.gpu.name} ({format_bytes(estimate.gpu.capacity_bytes)})"
+    if estimate.verdict == "fits":
+        return f"Fits on an {gpu}"
+    if estimate.verdict == "does_not_fit":
+        return f"Does not fit on an {gpu}"
+    if estimate.verdict == "unsupported":
+        return "Cannot be estimated: the job needs something the emulated device does not offer"
+    return "The job failed for a reason of its own"
+
+
+def _facts(estimate: Estimate) -> Iterator[tuple[str, str]]:
+    if estimate.failure:
+        yield "why", _why(estimate.failure)
+    if estimate.needs.comfortable_bytes is not None:
+        free = estimate.gpu.available_bytes
+        yield (
+            "needs",
+            f"{format_bytes(estimate.needs.comfortable_bytes)} of the {format_bytes(free)} a job can have there "
+            f"({format_bytes(estimate.gpu.context_bytes)} go to the CUDA context)",
+        )
+    if estimate.needs.minimum_bytes is not None:
+        yield "minimum", f"{format_bytes(estimate.needs.minimum_bytes)}, with PyTorch emptying its cache on the way"
+    if estimate.peak.reserved_bytes:
+        yield (
+            "peak",
+            f"reserved {format_bytes(estimate.peak.reserved_bytes)} ({estimate.peak.reserved_bytes:,} bytes), "
+            f"allocated {format_bytes(estimate.peak.allocated_bytes)}, {_when(estimate)}",
+        )
+    for index, part in enumerate(estimate.composition):
+        share = 100 * part.bytes / max(estimate.peak.allocated_bytes, 1)
+        yield ("made of" if index == 0 else ""), f"{format_bytes(part.bytes):>10}  {share:3.0f} %  {part.label}"
+
+
+def _why(failure: Failure) -> str:
+    where = f" at {failure.file}:{failure.line}" if failure.file else ""
+    code = f"\n{_INDENT}{'':<14}> {failure.code.strip()}" if failure.code else ""
+    return f"{failure.message}{where}{code}"
+
+
+def _when(estimate: Estimate) -> str:
+    if estimate.steps == 0:
+        return "no optimizer step seen"
+    if estimate.peak.step >= estimate.steps:
+        return "after the last step"
+    return f"reached in step {estimate.peak.step + 1} of {estimate.steps}"
+
+
+def _doubts(estimate: Estimate) -> Iterator[str]:
+    yield from estimate.warnings
+    for item in estimate.not_modelled:
+        yield f"not modelled: {item.library} {item.name} ({item.how})"
+
+
+def _provenance(estimate: Estimate) -> str:
+    source = estimate.provenance
+    torch = f"torch {source.torch}" if source.torch else "torch not seen"
+    allocator = f", {source.allocator_conf}" if source.allocator_conf else ""
+    plural = "run" if len(estimate.runs) == 1 else "runs"
+    return f"{torch}{allocator}, {estimate.steps} steps, {len(estimate.runs)} {plural}, {estimate.elapsed_s:.1f} s"
+
+
+def _next_steps(estimate: Estimate) -> Iterator[str]:
+    if estimate.trace_path:
+        yield f"trace kept: {estimate.trace_path}"
+    if estimate.verdict == "does_not_fit" and estimate.needs.minimum_bytes is None:
+        yield f"next: the smallest capacity it runs in: veritasest run --minimum {_options(estimate)}"
+    elif estimate.verdict == "job_failed":
+        yield "next: does it run by itself? its own output above says more"
+
+
+def _options(estimate: Estimate) -> str:
+    return f"--gpu {estimate.gpu.id} -- {shlex.join(estimate.provenance.command)}"

@@ -1,0 +1,123 @@
+"""The estimate: what `veritasest.estimate()` returns and `--json` writes, field by field the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+SCHEMA_VERSION = 1
+
+Verdict = Literal["fits", "does_not_fit", "job_failed", "unsupported"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuFacts:
+    """`available_bytes` is the capacity less the CUDA context: what PyTorch's allocations may add up to."""
+
+    id: str
+    name: str
+    capacity_bytes: int
+    context_bytes: int
+    available_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peak:
+    """Of the run at the GPU's capacity; of the run without limit when the job does not fit.
+
+    `step` counts the optimizer steps finished before the reserved peak was reached; 0: during the first or before it.
+    """
+
+    allocated_bytes: int
+    reserved_bytes: int
+    step: int
+    device: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """`comfortable_bytes`: peak reserved when nothing presses. `minimum_bytes`: the smallest capacity at which the job
+    still completed, None unless asked for. Neither includes the CUDA context."""
+
+    comfortable_bytes: int | None
+    minimum_bytes: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """Why the job did not complete. `kind`: "oom", "exception", "exit", "signal", "timeout" or "environment"."""
+
+    kind: str
+    message: str
+    requested_bytes: int | None = None
+    step: int | None = None
+    file: str | None = None
+    line: int | None = None
+    code: str | None = None
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotModelled:
+    """A library function the emulation refused, or whose answer it guessed."""
+
+    library: str
+    name: str
+    how: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A share of the allocated peak, by when its blocks were allocated."""
+
+    label: str
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One launch of the job. `host_peak_bytes` is the largest resident size among its processes so far."""
+
+    limit_bytes: int | None
+    verdict: Verdict
+    steps: int
+    elapsed_s: float
+    host_peak_bytes: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    command: tuple[str, ...]
+    torch: str | None
+    cuda: str | None
+    cudnn: int | None
+    python: str | None
+    veritasest: str
+    allocator_conf: str | None
+    host: Mapping[str, Any]
+    created: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """`settled`: the peak had stopped growing, or the job was seen to its end. `elapsed_s`: all runs together."""
+
+    schema_version: int = SCHEMA_VERSION
+    verdict: Verdict
+    gpu: GpuFacts
+    peak: Peak
+    needs: Needs
+    steps: int
+    settled: bool
+    elapsed_s: float
+    failure: Failure | None
+    not_modelled: tuple[NotModelled, ...]
+    warnings: tuple[str, ...]
+    composition: tuple[Part, ...]
+    provenance: Provenance
+    runs: tuple[Run, ...]
+    trace_path: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)

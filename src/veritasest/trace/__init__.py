@@ -1,0 +1,46 @@
+"""The file between the run and the analysis: JSON lines, append-only, readable after a crash.
+
+Several processes append to one file at once. Each line is written by one write() to a file opened with O_APPEND, so
+lines never mix; the last one may be torn when its writer was killed. docs: see `records.py` for every kind of line.
+"""
+
+from veritasest.trace.reader import Tail, read
+from veritasest.trace.records import (
+    SCHEMA,
+    Blocks,
+    End,
+    Event,
+    Exit,
+    Header,
+    JobException,
+    Misuse,
+    OutOfMemory,
+    Process,
+    Refused,
+    Segment,
+    Step,
+    Trace,
+    Unmodelled,
+)
+from veritasest.trace.writer import TraceWriter
+
+__all__ = [
+    "SCHEMA",
+    "Blocks",
+    "End",
+    "Event",
+    "Exit",
+    "Header",
+    "JobException",
+    "Misuse",
+    "OutOfMemory",
+    "Process",
+    "Refused",
+    "Segment",
+    "Step",
+    "Tail",
+    "Trace",
+    "TraceWriter",
+    "Unmodelled",
+    "read",
+]

@@ -1,0 +1,66 @@
+"""Estimates against what was recorded on a real H200. `benchmarks/accuracy.py` compares all 44 jobs."""
+
+import json
+
+import pytest
+from record import TRUTH, estimate_job, find_peaks, minima
+
+from veritasest import trace
+
+SEGMENT_BYTES = 2 * 2**20
+
+
+def error(estimate: int, truth: int) -> float:
+    return abs(estimate - truth) / truth
+
+
+def estimated_allocations(path):
+    """The bytes of every block PyTorch's allocator handed out, in order."""
+    sizes = []
+    for record in trace.read(path).of(trace.Blocks):
+        sizes += [size for action, size in zip(record.actions, record.sizes, strict=True) if action == "a"]
+    return sizes
+
+
+def test_gpt_is_exact_to_the_byte_and_in_every_allocation(tmp_path):
+    job, truth = find_peaks("gpt_s", bs=8, opt="adamw", prec="fp32")
+    path = tmp_path / "gpt.vest"
+    estimate = estimate_job(job, "--trace", str(path))
+    assert estimate["peak"]["reserved_bytes"] == truth["reserved_bytes"]
+    assert estimate["peak"]["allocated_bytes"] == pytest.approx(truth["allocated_bytes"], rel=0.001)
+    recorded = json.loads((TRUTH / "gpt_s_fp32_allocations.json").read_text())["alloc_bytes"]
+    assert estimated_allocations(path) == recorded
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("gpt_s", {"opt": "adamw", "prec": "bf16"}),
+        ("mlp", {"opt": "adam"}),
+        ("mlp", {"opt": "rmsprop", "prec": "fp16"}),
+        ("hf:bert", {"prec": "fp32"}),
+    ],
+)
+def test_a_job_without_convolution_is_within_one_segment(model, options):
+    job, truth = find_peaks(model, **options)
+    peak = estimate_job(job)["peak"]
+    assert abs(peak["reserved_bytes"] - truth["reserved_bytes"]) <= SEGMENT_BYTES
+    assert error(peak["allocated_bytes"], truth["allocated_bytes"]) <= 0.001
+
+
+@pytest.mark.parametrize(
+    ("model", "options"), [("resnet50", {"opt": "adam"}), ("vit_b_16", {"prec": "bf16"}), ("unet", {"prec": "fp16"})]
+)
+def test_a_job_with_convolutions_is_within_the_bars(model, options):
+    job, truth = find_peaks(model, **options)
+    peak = estimate_job(job)["peak"]
+    assert error(peak["allocated_bytes"], truth["allocated_bytes"]) <= 0.01
+    assert error(peak["reserved_bytes"], truth["reserved_bytes"]) <= 0.30
+
+
+@pytest.mark.parametrize("model", ["gpt_s", "alexnet"])
+def test_the_minimum_is_within_one_percent(model):
+    job, truth = next((job, truth) for job, truth in minima() if job.model == model)
+    estimate = estimate_job(job, "--minimum")
+    assert error(estimate["needs"]["minimum_bytes"], truth["minimum_bytes"]) <= 0.01
+    assert len(estimate["runs"]) <= 1 + 8

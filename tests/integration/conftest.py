@@ -1,0 +1,105 @@
+"""Real runs of the `veritasest` command on real scripts, each written to the test's own folder."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+VERITASEST = [sys.executable, "-m", "veritasest"]
+MIB = 2**20
+# Long enough for the slowest run on a busy machine, short enough that a hang is noticed.
+PATIENCE_S = 240
+
+# A job small enough to take no longer than importing torch, that would train for ever.
+TRAIN_FOREVER = """
+import itertools
+import torch
+
+model = torch.nn.Linear(1024, 1024).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+
+def train(steps=None):
+    for step in itertools.count() if steps is None else range(steps):
+        optimizer.zero_grad()
+        model(torch.randn(64, 1024).cuda()).sum().backward()
+        optimizer.step()
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """How a `veritasest run` ended."""
+
+    code: int
+    stdout: bytes
+    stderr: str
+    estimate: dict[str, Any] | None
+
+    @property
+    def text(self) -> str:
+        """All that a user reads, with the line breaks of the terminal report undone."""
+        return " ".join((self.stdout.decode(errors="replace") + " " + self.stderr).split())
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """Ours, with this interpreter's commands first and no allocator settings."""
+    clean = {key: value for key, value in os.environ.items() if not key.endswith("ALLOC_CONF")}
+    return {**clean, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{clean['PATH']}", "COLUMNS": "160", **extra}
+
+
+def call(*words: str, cwd: Path, **extra: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*VERITASEST, *words], cwd=cwd, env=environment(**extra), capture_output=True, timeout=PATIENCE_S, check=False
+    )
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Callable[[str], Path]:
+    """Writes a script into the test's folder."""
+
+    def write(body: str, name: str = "train.py") -> Path:
+        path = tmp_path / name
+        path.write_text(textwrap.dedent(body))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def estimate(script: Callable[[str], Path], tmp_path: Path) -> Callable[..., Run]:
+    """Estimates a script given as text; options of `run` follow, environment variables as keywords."""
+
+    def run(body: str, *options: str, **extra: str) -> Run:
+        answer = tmp_path / "estimate.json"
+        answer.unlink(missing_ok=True)
+        words = ["run", *options, "--json", str(answer), "--", sys.executable, str(script(body))]
+        done = call(*words, cwd=tmp_path, **extra)
+        found = json.loads(answer.read_text()) if answer.exists() else None
+        return Run(code=done.returncode, stdout=done.stdout, stderr=done.stderr.decode(), estimate=found)
+
+    return run
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Starts `veritasest` and does not wait; what still runs at the end of the test is ended."""
+    running: list[subprocess.Popen[bytes]] = []
+
+    def start(*words: str) -> subprocess.Popen[bytes]:
+        command = [*VERITASEST, *words]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        running.append(subprocess.Popen(command, cwd=tmp_path, env=environment(), start_new_session=True, **pipes))
+        return running[-1]
+
+    yield start
+    for process in running:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

@@ -1,0 +1,62 @@
+"""A job is ended once its peak has settled, and never as if it had finished."""
+
+import pytest
+
+from .conftest import TRAIN_FOREVER
+
+WAYS_TO_GO_ON = {
+    "code after the loop": "train()\nopen('finished', 'w')\n",
+    "except Exception": "try:\n    train()\nexcept Exception:\n    pass\nopen('finished', 'w')\n",
+    "a bare except": "try:\n    train()\nexcept:\n    pass\nopen('finished', 'w')\n",
+    "finally": "try:\n    train()\nfinally:\n    open('finished', 'w')\n",
+    "a context manager": (
+        "import contextlib\n"
+        "@contextlib.contextmanager\n"
+        "def saving():\n"
+        "    try:\n"
+        "        yield\n"
+        "    finally:\n"
+        "        open('finished', 'w')\n"
+        "with saving():\n"
+        "    train()\n"
+    ),
+    "atexit": "import atexit\natexit.register(open, 'finished', 'w')\ntrain()\n",
+}
+
+
+@pytest.mark.parametrize("way", WAYS_TO_GO_ON)
+def test_ending_early_runs_none_of_the_scripts_own_ending(estimate, tmp_path, way):
+    run = estimate(TRAIN_FOREVER + WAYS_TO_GO_ON[way])
+    assert run.code == 0, run.text
+    assert run.estimate["verdict"] == "fits"
+    assert run.estimate["settled"] is True
+    assert not (tmp_path / "finished").exists()
+    assert "Traceback" not in run.stderr
+
+
+def test_what_the_script_printed_before_the_end_is_not_lost(estimate):
+    run = estimate(TRAIN_FOREVER + "print('no newline and not flushed', end='')\ntrain()\n")
+    assert b"no newline and not flushed" in run.stdout
+
+
+def test_a_settled_job_has_done_at_least_three_steps(estimate):
+    run = estimate(TRAIN_FOREVER + "train()\n")
+    assert 3 <= run.estimate["steps"] <= 5
+
+
+def test_steps_ends_the_job_after_exactly_that_many(estimate):
+    assert estimate(TRAIN_FOREVER + "train()\n", "--steps", "7").estimate["steps"] == 7
+
+
+def test_until_exit_lets_the_script_finish(estimate, tmp_path):
+    run = estimate(TRAIN_FOREVER + "train(steps=9)\nopen('finished', 'w')\n", "--until-exit")
+    assert run.code == 0, run.text
+    assert run.estimate["steps"] == 9
+    assert (tmp_path / "finished").exists()
+
+
+def test_timeout_ends_a_job_that_never_settles_and_the_doubt_is_told(estimate):
+    run = estimate(TRAIN_FOREVER + "train()\n", "--until-exit", "--timeout", "12")
+    assert run.code == 0, run.text
+    assert run.estimate["settled"] is False
+    assert any("--timeout" in warning for warning in run.estimate["warnings"])

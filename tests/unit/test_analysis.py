@@ -1,0 +1,246 @@
+"""Books that must balance, and verdicts that must follow from what was seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from veritasest.analysis import composition, judge, peak, smallest_that_completes
+from veritasest.analysis.peaks import allocated_peaks, replay, rounded
+from veritasest.trace import (
+    Blocks,
+    End,
+    Event,
+    Exit,
+    Header,
+    JobException,
+    OutOfMemory,
+    Process,
+    Refused,
+    Segment,
+    Step,
+    Trace,
+    Unmodelled,
+)
+
+HEADER = Header(
+    schema=1, created="", command=(), veritasest="", gpu={}, limit_bytes=None, allocator_conf=None, host={}, stop={}
+)
+MIB = 1 << 20
+
+
+def trace(*events: Event) -> Trace:
+    return Trace(header=HEADER, events=events)
+
+
+def segment(used: int, *, pid: int = 1, device: int = 0) -> Segment:
+    return Segment(pid=pid, t=0, op="alloc", device=device, bytes=0, address=0, used_bytes=used)
+
+
+def step(n: int, reserved: int = 0, *, pid: int = 1, t: float = 0, allocated: int = 0) -> Step:
+    return Step(pid=pid, t=t, step=n, allocated_peak_bytes=allocated, reserved_peak_bytes=reserved)
+
+
+def blocks(actions: str, addresses: list[int], sizes: list[int], **more: Any) -> Blocks:
+    known = {"pid": 1, "t": 0.0, "device": 0, "step": 0, **more}
+    return Blocks(actions=actions, addresses=tuple(addresses), sizes=tuple(sizes), **known)
+
+
+def ended(code: int | None, reason: str = "exited") -> Exit:
+    return Exit(pid=9, t=9, code=code, reason=reason, elapsed_s=1)
+
+
+PROCESS = Process(pid=1, t=0, torch="2.11.0+cu130")
+
+
+def test_the_reserved_peak_is_the_highest_water_mark_and_knows_its_step() -> None:
+    found = peak(trace(segment(2 * MIB), step(1), segment(22 * MIB), segment(4 * MIB), step(2), segment(22 * MIB)))
+    assert (found.reserved_bytes, found.step) == (22 * MIB, 1)
+
+
+def test_processes_on_one_device_add_up_and_the_fullest_device_counts() -> None:
+    found = peak(trace(segment(5, pid=1), segment(6, pid=2), segment(9, pid=3, device=1)))
+    assert (found.reserved_bytes, found.device) == (5 + 6, 0)
+
+
+def test_an_empty_trace_has_an_empty_peak() -> None:
+    assert peak(trace()).reserved_bytes == 0
+
+
+def test_the_allocators_own_statistic_wins_over_a_smaller_replay() -> None:
+    events = (blocks("a", [1], [1000]), step(1, allocated=2048))
+    assert allocated_peaks(events) == {(1, 0): 2048}
+
+
+def test_the_replay_wins_where_the_process_was_killed_after_its_last_step() -> None:
+    # 1,000 bytes take two blocks of 512; both live at once: 2 * 1,024.
+    events = (step(1, allocated=1024), blocks("aa", [1, 2], [1000, 1000]))
+    assert allocated_peaks(events) == {(1, 0): 2048}
+
+
+lifetimes = st.lists(st.tuples(st.booleans(), st.integers(1, 8), st.integers(1, 1 << 22)), max_size=60)
+
+
+def history(moves: list[tuple[bool, int, int]], pid: int = 1) -> list[Event]:
+    """Turns random moves into a legal history: no double allocation, no free of what is not there."""
+    live: dict[int, int] = {}
+    events: list[Event] = []
+    for allocate, address, size in moves:
+        if allocate and address not in live:
+            live[address] = size
+            events.append(blocks("a", [address], [size], pid=pid))
+        elif not allocate and address in live:
+            events.append(blocks("r", [address], [live.pop(address)], pid=pid))
+    return events
+
+
+@given(lifetimes)
+def test_the_books_balance(moves: list[tuple[bool, int, int]]) -> None:
+    events = history(moves)
+    levels = [in_use for _, in_use in replay(events)]
+    assert all(level > 0 for level in levels)
+    assert max(levels, default=0) == allocated_peaks(events).get((1, 0), 0)
+    taken = sum(rounded(event.sizes[0]) for event in events if isinstance(event, Blocks) and event.actions == "a")
+    assert max(levels, default=0) <= taken
+
+
+@given(lifetimes, lifetimes, st.randoms(use_true_random=False))
+def test_how_two_processes_interleave_does_not_matter(
+    one: list[tuple[bool, int, int]], other: list[tuple[bool, int, int]], random: Any
+) -> None:
+    first, second = history(one, pid=1), history(other, pid=2)
+    mixed: list[Event] = []
+    queues = [list(first), list(second)]
+    while any(queues):
+        mixed.append(random.choice([queue for queue in queues if queue]).pop(0))
+    assert allocated_peaks(mixed) == allocated_peaks([*first, *second])
+
+
+@given(lifetimes)
+def test_the_parts_add_up_to_the_peak(moves: list[tuple[bool, int, int]]) -> None:
+    events = history(moves)
+    assert sum(part.bytes for part in composition(trace(*events))) == peak_allocated(events)
+
+
+def peak_allocated(events: list[Event]) -> int:
+    return max(allocated_peaks(events).values(), default=0)
+
+
+def test_the_parts_are_told_by_phase() -> None:
+    events = (
+        blocks("a", [1], [4096], phase="setup"),
+        blocks("aa", [2, 3], [8192, 512], phase="forward_backward"),
+        blocks("rra", [2, 3, 4], [8192, 512, 1024], phase="optimizer"),
+    )
+    parts = {part.label: part.bytes for part in composition(trace(*events))}
+    # The peak is at the end of the forward pass: 4,096 + 8,192 + 512.
+    assert parts == {"forward and backward": 8704, "before the first step (model, data)": 4096}
+
+
+def test_exit_code_zero_fits() -> None:
+    found = judge(trace(PROCESS, segment(1), ended(0)))
+    assert (found.verdict, found.failure, found.settled, found.warnings) == ("fits", None, True, ())
+
+
+def test_a_job_that_was_ended_because_its_peak_settled_fits() -> None:
+    end = End(pid=1, t=1, reason="settled")
+    assert judge(trace(PROCESS, segment(1), end, ended(0))).settled
+
+
+def test_an_uncaught_out_of_memory_error_does_not_fit_and_names_the_line() -> None:
+    oom = OutOfMemory(pid=1, t=2, bytes=3 * MIB, step=1, file="train.py", line=9, code="loss.backward()")
+    raised = JobException(pid=1, t=3, type="torch.OutOfMemoryError", message="CUDA out of memory.")
+    found = judge(trace(PROCESS, step(1, t=1), oom, raised, ended(1)))
+    assert found.verdict == "does_not_fit"
+    assert found.failure is not None
+    assert (found.failure.requested_bytes, found.failure.step, found.failure.line) == (3 * MIB, 1, 9)
+    assert "3.00 MiB" in found.failure.message
+
+
+def test_an_out_of_memory_error_the_script_survived_is_a_warning() -> None:
+    found = judge(trace(PROCESS, segment(1), OutOfMemory(pid=1, t=1), step(1, t=2), ended(0)))
+    assert found.verdict == "fits"
+    assert "caught the error itself" in found.warnings[0]
+
+
+def test_one_survived_before_an_unrelated_failure_does_not_count() -> None:
+    found = judge(trace(PROCESS, OutOfMemory(pid=1, t=1), step(1, t=2), ended(7)))
+    assert found.verdict == "job_failed"
+
+
+def test_the_jobs_own_exit_code_is_named() -> None:
+    found = judge(trace(PROCESS, ended(7)))
+    assert found.verdict == "job_failed"
+    assert found.failure is not None
+    assert "exit code 7" in found.failure.message
+
+
+def test_a_signal_is_named() -> None:
+    found = judge(trace(PROCESS, ended(-9)))
+    assert found.failure is not None
+    assert (found.verdict, found.failure.kind) == ("job_failed", "signal")
+    assert "SIGKILL" in found.failure.message
+
+
+def test_a_failure_after_a_refused_function_is_unsupported() -> None:
+    refused = Unmodelled(pid=1, t=0, library="cusolver", name="cusolverDnXgeev", how="refused")
+    found = judge(trace(PROCESS, refused, ended(1)))
+    assert found.verdict == "unsupported"
+    assert found.failure is not None
+    assert "cusolverDnXgeev" in found.failure.message
+
+
+def test_a_guessed_size_alone_is_not_unsupported() -> None:
+    guessed = Unmodelled(pid=1, t=0, library="cufft", name="cufftMakePlan", how="guessed")
+    assert judge(trace(PROCESS, guessed, ended(1))).verdict == "job_failed"
+
+
+def test_a_timeout_keeps_the_verdict_but_says_so() -> None:
+    found = judge(trace(PROCESS, segment(1), step(1, 5), ended(-15, "timeout")))
+    assert (found.verdict, found.settled) == ("fits", False)
+    assert "--timeout after 1 optimizer steps" in found.warnings[0]
+
+
+def test_a_peak_still_growing_in_the_last_steps_is_not_settled() -> None:
+    end = End(pid=1, t=1, reason="steps")
+    growing = judge(trace(PROCESS, segment(1), step(1, 5), step(2, 6), step(3, 7), end, ended(0)))
+    quiet = judge(trace(PROCESS, segment(1), step(1, 7), step(2, 7), step(3, 7), end, ended(0)))
+    assert (growing.settled, quiet.settled) == (False, True)
+
+
+def test_a_job_without_gpu_is_pointed_out() -> None:
+    assert "never used the GPU" in judge(trace(ended(0))).warnings[0]
+
+
+def test_a_refused_allocation_is_pressure() -> None:
+    refused = Refused(pid=1, t=0, device=0, bytes=1, used_bytes=1, limit_bytes=1)
+    assert judge(trace(PROCESS, segment(1), refused, ended(0))).pressed
+
+
+def test_a_trace_without_its_last_line_is_a_failed_job() -> None:
+    assert judge(trace(PROCESS, segment(1))).verdict == "job_failed"
+
+
+@given(st.integers(1, 10**11), st.floats(1.0, 1.6), st.floats(0, 1))
+def test_the_bisection_finds_the_threshold_within_its_tolerance(allocated: int, spread: float, at: float) -> None:
+    reserved = round(allocated * spread)
+    threshold = round(allocated + at * (reserved - allocated))
+    runs: list[int] = []
+
+    def completes(limit: int) -> bool:
+        runs.append(limit)
+        return limit >= threshold
+
+    found = smallest_that_completes(fails_bytes=allocated, completes_bytes=reserved, completes=completes)
+    assert found >= threshold
+    # 60 % halved eight times is 0.23 %: the tolerance is reached with the runs allowed.
+    assert found - threshold <= 0.0025 * found + 1
+    assert len(runs) <= 8
+
+
+@pytest.mark.parametrize("code", [0, 1, -9, None])
+def test_every_ending_has_a_verdict(code: int | None) -> None:
+    assert judge(trace(ended(code))).verdict in ("fits", "job_failed")

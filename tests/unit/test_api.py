@@ -1,0 +1,159 @@
+"""The whole front end, on scripts that play the device and the agent (see conftest.py)."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import veritasest
+from veritasest.errors import UsageError
+
+Job = Callable[[str], Path]
+GIB = 1 << 30
+
+TRAINS = "process(); take(1, 3 << 30); step(1, 3 << 30); step(2, 3 << 30); step(3, 3 << 30); end('settled')"
+NEEDS_20_GIB = (
+    "process(); take(1, min(limit, 20 << 30)); limit < 20 << 30 and oom(2 << 20); step(1, 16 << 30); end('steps')"
+)
+
+
+def test_the_exported_names_are_all_there() -> None:
+    assert all(getattr(veritasest, name) for name in veritasest.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        veritasest.nothing  # noqa: B018
+
+
+def test_a_job_that_fits(job: Job) -> None:
+    job(TRAINS)
+    found = veritasest.estimate(["train.py"], gpu="rtx-4090")
+    assert (found.verdict, found.steps, found.settled) == ("fits", 3, True)
+    assert found.peak.reserved_bytes == found.needs.comfortable_bytes == 3 * GIB
+    assert (len(found.runs), found.trace_path, found.provenance.torch) == (1, None, "2.11.0+cu130")
+
+
+def test_a_job_that_does_not_fit_is_run_again_without_limit(job: Job) -> None:
+    job(NEEDS_20_GIB)
+    found = veritasest.estimate(["train.py"], memory="8GiB")
+    assert (found.verdict, found.needs.comfortable_bytes) == ("does_not_fit", 20 * GIB)
+    assert found.failure is not None
+    assert (found.failure.file, found.failure.line, found.failure.requested_bytes) == ("train.py", 7, 2 << 20)
+    assert [run.limit_bytes for run in found.runs] == [8 * GIB - (527 << 20), None]
+
+
+def test_the_minimum_is_bisected_between_the_peaks_of_the_free_run(job: Job) -> None:
+    job(NEEDS_20_GIB.replace("limit < 20 << 30", "limit < 18 << 30"))
+    found = veritasest.estimate(["train.py"], gpu="h200", minimum=True)
+    assert found.needs.minimum_bytes is not None
+    assert 18 * GIB <= found.needs.minimum_bytes <= 18 * GIB * 1.0025
+    assert len(found.runs) <= 1 + 8
+
+
+def test_the_job_is_heard_once_however_often_it_runs(job: Job, capfd: pytest.CaptureFixture[str]) -> None:
+    job("print('hello', flush=True); " + NEEDS_20_GIB)
+    assert len(veritasest.estimate(["train.py"], memory="8GiB", minimum=True).runs) > 2
+    assert capfd.readouterr().out == "hello\n"
+
+
+def test_pressure_alone_also_asks_for_the_free_run(job: Job) -> None:
+    refused = "trace.write('refused', device=0, bytes=1, used_bytes=1, limit_bytes=1)"
+    job(f"process(); take(1, min(limit, 20 << 30))\nif limit < 20 << 30: {refused}\n")
+    found = veritasest.estimate(["train.py"], memory="16GiB")
+    assert (found.verdict, found.needs.comfortable_bytes) == ("fits", 20 * GIB)
+    assert found.peak.reserved_bytes == found.gpu.available_bytes
+
+
+def test_a_failed_job_keeps_its_trace(job: Job) -> None:
+    job("sys.exit(7)")
+    found = veritasest.estimate(["train.py"])
+    assert found.failure is not None
+    assert found.trace_path is not None
+    assert (found.verdict, found.failure.exit_code) == ("job_failed", 7)
+    assert Path(found.trace_path).exists()
+    Path(found.trace_path).unlink()
+
+
+def test_a_timeout_ends_the_job_and_all_it_started(job: Job, bench: Path) -> None:
+    job(
+        "import subprocess; process(); take(1, 5)\n"
+        "child = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        "open('pid', 'w').write(str(child.pid)); time.sleep(60)"
+    )
+    found = veritasest.estimate(["train.py"], timeout_s=1.5)
+    assert (found.verdict, found.settled) == ("fits", False)
+    assert not _is_running(int((bench / "pid").read_text()))
+
+
+def test_workers_that_outlive_the_job_are_ended(job: Job, bench: Path) -> None:
+    job(
+        "import subprocess; child = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        "open('pid', 'w').write(str(child.pid)); process(); take(1, 5)"
+    )
+    veritasest.estimate(["train.py"])
+    assert not _is_running(int((bench / "pid").read_text()))
+
+
+def test_two_estimates_at_once_do_not_disturb_each_other(job: Job) -> None:
+    job("process(); take(1, int(sys.argv[1])); time.sleep(0.5)")
+    found: dict[int, int] = {}
+
+    def run(size: int) -> None:
+        found[size] = veritasest.estimate(["train.py", str(size)]).peak.reserved_bytes
+
+    threads = [threading.Thread(target=run, args=(size,)) for size in (111, 222)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {111: 111, 222: 222}
+
+
+def test_progress_is_reported(job: Job) -> None:
+    job("process(); take(1, 5); step(1, 5); time.sleep(0.5)")
+    seen: list[int] = []
+    veritasest.estimate(["train.py"], on_progress=lambda progress: seen.append(progress.peak_bytes))
+    assert seen[-1] == 5
+
+
+def test_the_environment_and_the_folder_can_be_given(job: Job, tmp_path: Path) -> None:
+    script = job("process(); take(1, int(os.environ['SIZE']))")
+    found = veritasest.estimate([str(script)], cwd=tmp_path, env={**os.environ, "SIZE": "77"})
+    assert found.peak.reserved_bytes == 77
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"steps": 0}, "at least 1"),
+        ({"steps": 1, "until_exit": True}, "exclude"),
+        ({"timeout_s": 0}, "above zero"),
+        ({"memory": "24GB"}, "GiB"),
+        ({"gpu": "voodoo"}, "unknown GPU"),
+    ],
+)
+def test_wrong_arguments_are_refused(options: dict[str, object], match: str) -> None:
+    with pytest.raises(UsageError, match=match):
+        veritasest.estimate(["true"], **options)  # type: ignore[arg-type]
+
+
+def test_a_command_as_one_string_is_refused() -> None:
+    with pytest.raises(UsageError, match="one string"):
+        veritasest.estimate("python train.py")
+
+
+def test_an_existing_trace_is_never_mixed_with_another(job: Job, bench: Path) -> None:
+    job(TRAINS)
+    (bench / "t.vest").write_text("precious")
+    with pytest.raises(UsageError, match="exists"):
+        veritasest.estimate(["train.py"], trace="t.vest")
+    assert (bench / "t.vest").read_text() == "precious"
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

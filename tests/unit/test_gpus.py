@@ -1,0 +1,64 @@
+import dataclasses
+import json
+from importlib.resources import files
+
+import pytest
+
+from veritasest.errors import UnknownGPU, UsageError
+from veritasest.gpus import GPU, cudnn_properties, find, load
+
+# Read off a real H200 through cuDNN itself.
+H200_PROPERTIES = (
+    '{"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,'
+    '"multiProcessorCount":132,"warpSize":32,"maxSharedMemoryPerBlock":49152,"maxSharedMemoryPerBlockOptin":232448,'
+    '"reservedSharedMemoryPerBlock":1024,"maxRegistersPerSM":65536,"maxCtasPerSM":32,"maxThreadsPerBlock":1024,'
+    '"maxThreadsPerSM":2048,"pciDeviceId":6,"isTccDriver":0,"supportCoopLaunch":1,"totalGlobalMem":150109880320,'
+    '"smClockRateKHz":1980000,"memClockRateKHz":3201000,"l2CacheSize":62914560,"cudaDeviceId":0,"deviceVer":900,'
+    '"driverVer":13000,"deviceName":"NVIDIA H200"}'
+)
+
+
+def test_the_data_file_has_exactly_the_fields_of_the_record() -> None:
+    fields = {field.name for field in dataclasses.fields(GPU)}
+    for record in json.loads(files("veritasest.gpus").joinpath("catalogue.json").read_text()):
+        assert set(record) == fields
+
+
+def test_the_cudnn_text_of_an_h200_is_byte_identical_to_the_real_one() -> None:
+    assert cudnn_properties(find("h200")) == H200_PROPERTIES
+
+
+@pytest.mark.parametrize("gpu", load(), ids=lambda gpu: gpu.id)
+def test_every_gpu_is_plausible_and_says_where_its_numbers_come_from(gpu: GPU) -> None:
+    assert gpu.context_bytes < gpu.total_bytes / 20
+    assert gpu.shared_optin_bytes <= gpu.shared_sm_bytes
+    assert {"total_bytes", "context_bytes"} <= set(gpu.evidence)
+    assert set(gpu.evidence) <= {field.name for field in dataclasses.fields(GPU)}
+    assert set(gpu.evidence.values()) <= {"measured", "public report", "vendor data sheet", "assumed"}
+    assert gpu.source
+    assert ";" not in gpu.name, "the name travels in a ;-separated text"
+
+
+def test_names_are_unique() -> None:
+    names = [name for gpu in load() for name in (gpu.id, *gpu.aliases)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", ["rtx-4090", "RTX 4090", "rtx4090", "NVIDIA GeForce RTX 4090", "4090"])
+def test_any_reasonable_spelling_finds_the_gpu(name: str) -> None:
+    assert find(name).id == "rtx-4090"
+
+
+def test_an_unknown_name_gets_near_ones() -> None:
+    with pytest.raises(UnknownGPU, match="rtx-4900") as caught:
+        find("rtx-4900")
+    assert "rtx-4090" in caught.value.hint
+
+
+def test_memory_below_the_context_is_refused() -> None:
+    with pytest.raises(UsageError, match="context"):
+        find("h200").with_memory(100 << 20)
+
+
+def test_compute_capability_as_a_number() -> None:
+    assert [find(name).cc for name in ("t4", "h200", "b200", "rtx-5090")] == [75, 90, 100, 120]
