@@ -72,7 +72,8 @@ def cost_of(words: list[str], env: dict[str, str]) -> Cost:
 
 
 def with_agent(job: Job) -> Cost:
-    options = ["--gpu", "h200", "--steps", str(job.iters), "--quiet"]
+    # To the job's own end, as the bare one runs: ending it early skips the interpreter's teardown and would flatter us.
+    options = ["--gpu", "h200", "--until-exit", "--quiet"]
     return cost_of([sys.executable, "-m", "veritasest", "run", *options, "--", *job.command()], clean_environment())
 
 

@@ -71,6 +71,7 @@ static int create(struct comm **out, int ranks, int rank, int device)
     if (!*out)
         return SYSTEM_ERROR;
     **out = (struct comm){.ranks = ranks, .rank = rank, .device = device, .ranks_known = true};
+    vest_log_unmodelled(VEST_LIBRARY, "memory of the communicator", "guessed");
     return SUCCESS;
 }
 

@@ -56,7 +56,9 @@ def test_until_exit_lets_the_script_finish(estimate, tmp_path):
 
 
 def test_timeout_ends_a_job_that_never_settles_and_the_doubt_is_told(estimate):
-    run = estimate(TRAIN_FOREVER + "train()\n", "--until-exit", "--timeout", "12")
+    keep_more = "import time\nheld = []\nwhile True:\n    held.append(torch.ones(2**19).cuda())\n"
+    grows = keep_more + "    train(steps=1)\n    time.sleep(0.1)\n"
+    run = estimate(TRAIN_FOREVER + grows, "--timeout", "12")
     assert run.code == 0, run.text
     assert run.estimate["settled"] is False
     assert any("--timeout" in warning for warning in run.estimate["warnings"])

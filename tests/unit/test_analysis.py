@@ -20,6 +20,7 @@ from veritasest.trace import (
     OutOfMemory,
     Process,
     Refused,
+    Roles,
     Segment,
     Step,
     Trace,
@@ -129,15 +130,50 @@ def peak_allocated(events: list[Event]) -> int:
     return max(allocated_peaks(events).values(), default=0)
 
 
-def test_the_parts_are_told_by_phase() -> None:
+def roles(role: str, addresses: list[int], t: float) -> Roles:
+    return Roles(pid=1, t=t, role=role, addresses=tuple(addresses))
+
+
+def test_the_parts_of_a_peak_in_the_backward_pass_are_told_by_role() -> None:
     events = (
-        blocks("a", [1], [4096], phase="setup"),
-        blocks("aa", [2, 3], [8192, 512], phase="forward_backward"),
-        blocks("rra", [2, 3, 4], [8192, 512, 1024], phase="optimizer"),
+        # A parameter at 0x10000, an activation at 0x20000, its gradient at 0x30000: all live at the end of the phase.
+        blocks("aaa", [0x10000, 0x20000, 0x30000], [4096, 8192, 4096], phase="forward_backward", t=1),
+        roles("parameters", [0x10000], 1.1),
+        roles("gradients", [0x30000], 1.1),
+        blocks("ra", [0x20000, 0x40000], [8192, 1024], phase="optimizer", t=2),
+        roles("optimizer state", [0x40000], 2.1),
     )
     parts = {part.label: part.bytes for part in composition(trace(*events))}
-    # The peak is at the end of the forward pass: 4,096 + 8,192 + 512.
-    assert parts == {"forward and backward": 8704, "before the first step (model, data)": 4096}
+    assert parts == {"activations, inputs and workspaces": 8192, "parameters": 4096, "gradients": 4096}
+
+
+def test_the_parts_of_a_peak_in_the_optimizer_step_are_told_by_role() -> None:
+    events = (
+        blocks("aa", [0x10000, 0x30000], [4096, 4096], phase="forward_backward", t=1),
+        roles("parameters", [0x10000], 1.1),
+        roles("gradients", [0x30000 + 512], 1.1),  # a view into the middle of the block
+        blocks("aa", [0x40000, 0x50000], [8192, 512], phase="optimizer", t=2),
+        roles("optimizer state", [0x40000], 2.1),
+    )
+    parts = {part.label: part.bytes for part in composition(trace(*events))}
+    assert parts == {
+        "optimizer state": 8192,
+        "parameters": 4096,
+        "gradients": 4096,
+        "temporaries of the optimizer step": 512,
+    }
+
+
+def test_an_activation_at_the_address_of_last_steps_gradient_is_an_activation() -> None:
+    events = (
+        blocks("a", [0x30000], [512], phase="forward_backward", t=1),
+        roles("gradients", [0x30000], 1.1),
+        blocks("r", [0x30000], [512], phase="optimizer", t=2),
+        blocks("aa", [0x30000, 0x60000], [4096, 4096], phase="forward_backward", t=3),
+        roles("gradients", [0x60000], 3.1),
+    )
+    parts = {part.label: part.bytes for part in composition(trace(*events))}
+    assert parts == {"activations, inputs and workspaces": 4096, "gradients": 4096}
 
 
 def test_exit_code_zero_fits() -> None:

@@ -34,7 +34,7 @@ def test_every_gpu_is_plausible_and_says_where_its_numbers_come_from(gpu: GPU) -
     assert gpu.shared_optin_bytes <= gpu.shared_sm_bytes
     assert {"total_bytes", "context_bytes"} <= set(gpu.evidence)
     assert set(gpu.evidence) <= {field.name for field in dataclasses.fields(GPU)}
-    assert set(gpu.evidence.values()) <= {"measured", "public report", "vendor data sheet", "assumed"}
+    assert set(gpu.evidence.values()) <= {"measured", "public report", "assumed"}
     assert gpu.source
     assert ";" not in gpu.name, "the name travels in a ;-separated text"
 

@@ -7,6 +7,7 @@ the script runs after that moment: no `except`, no `finally`, no "training finis
 from __future__ import annotations
 
 import atexit
+import importlib
 import os
 import platform
 import sys
@@ -14,7 +15,7 @@ import weakref
 from types import TracebackType
 from typing import Any
 
-from veritasest.agent import frames
+from veritasest.agent import frames, roles
 from veritasest.agent.history import History
 from veritasest.agent.stop import StopRule
 from veritasest.trace.writer import TraceWriter
@@ -28,7 +29,9 @@ class Recorder:
         self._trace = trace
         self._rule = rule
         self._history: History | None = None
-        self._phase = "setup"
+        self._cuda = False
+        self._phase = "forward_backward"
+        self._roles: dict[str, list[int]] = {}
         self._steps = 0
         self._steps_of: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._peak = (0, 0)
@@ -38,11 +41,9 @@ class Recorder:
 
     def install(self) -> None:
         """Called once, when torch has been imported."""
-        optimizer = self._torch.optim.optimizer
+        optimizer = importlib.import_module("torch.optim.optimizer")
         optimizer.register_optimizer_step_pre_hook(self._before_optimizer)
         optimizer.register_optimizer_step_post_hook(self._after_optimizer)
-        modules = self._torch.nn.modules.module
-        self._forward_hook = modules.register_module_forward_pre_hook(self._first_forward)
         self._torch.cuda._lazy_call(self._on_cuda)
         self._previous_excepthook = sys.excepthook
         sys.excepthook = self._on_exception
@@ -66,31 +67,39 @@ class Recorder:
             argv=sys.argv,
             rank=int(rank) if rank else None,
         )
-        self._history = History(torch)
-        torch._C._cuda_attach_out_of_memory_observer(self._on_oom)
+        self._cuda = True
+        try:
+            self._history = History(torch)
+            torch._C._cuda_attach_out_of_memory_observer(self._on_oom)
+        except RuntimeError:  # the cudaMallocAsync backend has neither; PyTorch's statistics remain
+            self._trace.write("unmodelled", library="torch", name="history of this allocator backend", how="guessed")
 
     # Phases and steps
 
-    def _first_forward(self, *_: Any) -> None:
-        self._forward_hook.remove()
-        self._enter("forward_backward")
-
-    def _before_optimizer(self, *_: Any) -> None:
-        self._enter("optimizer")
+    def _before_optimizer(self, optimizer: Any, *_: Any) -> None:
+        if self._active:
+            self._enter("optimizer")
+            self._write_roles(roles.before_step(optimizer))
 
     def _after_optimizer(self, optimizer: Any, *_: Any) -> None:
         if not self._active:
             return
         self._enter("forward_backward")
+        self._write_roles(roles.after_step(optimizer))
         count = self._steps_of[optimizer] = self._steps_of.get(optimizer, 0) + 1
         if count > self._steps:  # several optimizers that step in turn make one step
             self._steps = count
             self._on_step()
 
     def _enter(self, phase: str) -> None:
-        if self._active:
-            self._write_blocks()
-            self._phase = phase
+        self._write_blocks()
+        self._phase = phase
+
+    def _write_roles(self, addresses_by_role: dict[str, list[int]]) -> None:
+        for role, addresses in addresses_by_role.items():
+            if addresses and addresses != self._roles.get(role):
+                self._roles[role] = addresses
+                self._trace.write("roles", role=role, addresses=addresses)
 
     def _on_step(self) -> None:
         for device in self._devices():
@@ -115,7 +124,7 @@ class Recorder:
 
     def _devices(self) -> list[int]:
         """Devices on which the job holds or held memory."""
-        if self._history is None:
+        if not self._cuda:
             return []
         cuda = self._torch.cuda
         return [device for device in range(cuda.device_count()) if cuda.max_memory_reserved(device)] or [0]
@@ -153,13 +162,13 @@ class Recorder:
         self._previous_excepthook(kind, error, tb)
 
     def _at_exit(self) -> None:
-        if self._active and (self._history is not None or self._steps):
+        if self._active and (self._cuda or self._steps):
             self._write_end(self._end_reason)
 
     def _write_end(self, reason: str) -> None:
         self._write_blocks()
         for device in self._devices() or [0]:
-            memory = self._memory(device) if self._history is not None else {}
+            memory = self._memory(device) if self._cuda else {}
             self._trace.write(
                 "end",
                 reason=reason,

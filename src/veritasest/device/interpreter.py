@@ -65,7 +65,7 @@ def resolve(words: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Comma
             _check_script(first, cwd)
         python = _implied_python(env)
         return Command(words=(python, *words), python=python)
-    program = shutil.which(first, path=env.get("PATH")) or _existing(first, cwd)
+    program = shutil.which(first, path=env.get("PATH")) or _existing(first, cwd) or _beside_us(first)
     if program is None:
         raise UsageError(f"no such script or command: {first!r}", f"looked in {cwd} and in PATH")
     if Path(program).is_dir():
@@ -76,6 +76,8 @@ def resolve(words: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Comma
         if len(words) > 1 and words[1].endswith(".py"):
             _check_script(words[1], cwd)
         return Command(words=tuple(words), python=program)
+    if first != program and not shutil.which(first, path=env.get("PATH")):
+        words = (program, *words[1:])
     return Command(words=tuple(words), python=_shebang_python(program, env))
 
 
@@ -180,6 +182,12 @@ def _check_script(script: str, cwd: Path) -> None:
         near = sorted(other.name for other in cwd.glob("*.py"))[:5]
         hint = f"scripts in {cwd}: {', '.join(near)}" if near else f"looked in {cwd}"
         raise UsageError(f"no such script: {script!r}", hint)
+
+
+def _beside_us(word: str) -> str | None:
+    """A command of the environment VeritasEst itself is in, which need not be the active one."""
+    path = Path(sys.executable).parent / word
+    return str(path) if os.sep not in word and path.is_file() else None
 
 
 def _existing(word: str, cwd: Path) -> str | None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-# Minor version -> the evidence that estimates with it are right.
-TESTED = {"2.11": "2.11.0+cu130 against 42 jobs recorded on an H200"}
+# Minor version -> what it was tested with.
+TESTED = {"2.11": "2.11.0+cu130, the build of the recorded H200 jobs"}
 
 CUDA_MAJORS = (12, 13)
 OLDEST_PYTHON = (3, 10)
 
-# The compute capabilities the official builds are compiled for (torch.cuda.get_arch_list()).
+# The compute capabilities the official builds are compiled for (torch.cuda.get_arch_list()). 2.11 with CUDA 13.0
+# was read off the build itself; the others are assumed.
 _ARCHITECTURES: dict[tuple[str, str], tuple[int, ...]] = {
     ("2.11", "13.0"): (75, 80, 86, 90, 100, 120),
-    ("2.10", "12.6"): (50, 60, 70, 75, 80, 86, 90),
 }
 _BY_CUDA_MAJOR = {12: (70, 75, 80, 86, 90, 100, 120), 13: (75, 80, 86, 90, 100, 120)}
 

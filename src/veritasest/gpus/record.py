@@ -15,7 +15,7 @@ class GPU:
 
     `total_bytes` is what the CUDA runtime calls total memory (less than the data sheet's), `context_bytes` what is gone
     before the first allocation. `evidence` says for each number that matters where it comes from: "measured",
-    "public report", "vendor data sheet" or "assumed"; `source` says it in words.
+    "public report" or "assumed" (recalled or scaled, never looked up); `source` says it in words.
     """
 
     id: str

@@ -9,6 +9,7 @@
 | unmodelled  | native/agent | something the emulation refused or guessed, once per name |
 | misuse      | native       | memory freed twice, or that was never allocated |
 | blocks      | agent        | the caching allocator's history since the last such record |
+| roles       | agent        | around an optimizer step: where parameters, gradients and optimizer state are |
 | step        | agent        | after each optimizer step |
 | oom         | agent        | PyTorch raised torch.OutOfMemoryError |
 | exception   | agent        | an exception nobody caught |
@@ -89,7 +90,7 @@ class Misuse(Event):
 @dataclass(frozen=True, kw_only=True)
 class Blocks(Event):
     """`actions` has one letter per event: a alloc, r free_requested, c free_completed, s segment_alloc, f segment_free,
-    o oom, m segment_map, u segment_unmap. `phase`, where known: "setup", "forward_backward" or "optimizer"."""
+    o oom, m segment_map, u segment_unmap. `phase`: "optimizer" inside an optimizer step, else "forward_backward"."""
 
     device: int
     step: int
@@ -97,6 +98,14 @@ class Blocks(Event):
     addresses: tuple[int, ...]
     sizes: tuple[int, ...]
     phase: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roles(Event):
+    """Addresses of the tensors that have this role from now on. Written when they changed."""
+
+    role: str
+    addresses: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +163,7 @@ KINDS: Mapping[str, type[Event]] = {
     "unmodelled": Unmodelled,
     "misuse": Misuse,
     "blocks": Blocks,
+    "roles": Roles,
     "step": Step,
     "oom": OutOfMemory,
     "exception": JobException,
