@@ -181,6 +181,14 @@ def test_exit_code_zero_fits() -> None:
     assert (found.verdict, found.failure, found.settled, found.warnings) == ("fits", None, True, ())
 
 
+def test_a_torch_that_needs_a_newer_library_function_is_unsupported() -> None:
+    error = JobException(pid=1, t=1, type="builtins.ImportError", message="libtorch_cuda.so: undefined symbol: ncclNew")
+    found = judge(trace(error, ended(1)))
+    assert found.verdict == "unsupported"
+    assert found.failure is not None
+    assert "ncclNew" in found.failure.message
+
+
 def test_a_job_that_was_ended_because_its_peak_settled_fits() -> None:
     end = End(pid=1, t=1, reason="settled")
     assert judge(trace(PROCESS, segment(1), end, ended(0))).settled

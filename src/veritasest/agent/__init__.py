@@ -11,24 +11,24 @@ shares it with the agent, and finds it emptied after each optimizer step.
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
+from veritasest.agent import failures
 from veritasest.agent.imports import after_import
+from veritasest.trace.writer import TraceWriter
 
 
 def start() -> None:
     """Arms the agent; it wakes up when the job imports torch."""
-    after_import("torch", _watch)
+    trace = TraceWriter(os.environ["VERITASEST_TRACE"])
+    failures.watch(trace)
+    after_import("torch", partial(_watch, trace))
 
 
-def _watch(torch: Any) -> None:
+def _watch(trace: TraceWriter, torch: Any) -> None:
     from veritasest.agent.recorder import Recorder
     from veritasest.agent.stop import StopRule
-    from veritasest.trace.writer import TraceWriter
 
-    recorder = Recorder(
-        torch=torch,
-        trace=TraceWriter(os.environ["VERITASEST_TRACE"]),
-        rule=StopRule.parse(os.environ.get("VERITASEST_STOP", "")),
-    )
-    recorder.install()
+    rule = StopRule.parse(os.environ.get("VERITASEST_STOP", ""))
+    Recorder(torch=torch, trace=trace, rule=rule).install()

@@ -24,7 +24,7 @@ def is_users(filename: str) -> bool:
 
 
 def current() -> dict[str, Any]:
-    """The innermost line of the user's code now. Backward runs in threads without Python frames: then the main one's."""
+    """The innermost line of the user's code now. Backward runs in threads without Python frames: then the main's."""
     place = _describe(_walk(sys._getframe(1)))
     if place["file"] is None:
         main = sys._current_frames().get(threading.main_thread().ident or 0)
@@ -43,9 +43,10 @@ def _walk(frame: FrameType | None) -> list[tuple[FrameType, int]]:
 
 def _describe(frames: list[tuple[FrameType, int]]) -> dict[str, Any]:
     """Frames innermost first; the first of the user's own gives the place."""
-    users = [(frame, line) for frame, line in frames if is_users(frame.f_code.co_filename)]
-    stack = [{"file": f.f_code.co_filename, "line": line, "function": f.f_code.co_name} for f, line in users]
-    if not stack:
+    users = [(frame.f_code, line) for frame, line in frames if is_users(frame.f_code.co_filename)]
+    stack = [{"file": code.co_filename, "line": line, "function": code.co_name} for code, line in users]
+    if not users:
         return {"file": None, "line": None, "function": None, "code": None, "stack": []}
-    code = linecache.getline(stack[0]["file"], stack[0]["line"]).strip() or None
-    return {**stack[0], "code": code, "stack": stack}
+    innermost, line = users[0]
+    source = linecache.getline(innermost.co_filename, line).strip() or None
+    return {**stack[0], "code": source, "stack": stack}

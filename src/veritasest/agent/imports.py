@@ -25,7 +25,10 @@ class _Finder(importlib.abc.MetaPathFinder):
         self._callback = callback
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002 (the import system's signature)
+        target: ModuleType | None = None,  # noqa: ARG002
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != self._name:
             return None

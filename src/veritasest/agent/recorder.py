@@ -12,7 +12,6 @@ import os
 import platform
 import sys
 import weakref
-from types import TracebackType
 from typing import Any
 
 from veritasest.agent import frames, roles
@@ -36,7 +35,6 @@ class Recorder:
         self._steps_of: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._peak = (0, 0)
         self._steps_since_new_peak = 0
-        self._end_reason = "exit"
         self._active = True
 
     def install(self) -> None:
@@ -45,8 +43,6 @@ class Recorder:
         optimizer.register_optimizer_step_pre_hook(self._before_optimizer)
         optimizer.register_optimizer_step_post_hook(self._after_optimizer)
         self._torch.cuda._lazy_call(self._on_cuda)
-        self._previous_excepthook = sys.excepthook
-        sys.excepthook = self._on_exception
         os.register_at_fork(after_in_child=self._deactivate)
         atexit.register(self._at_exit)
 
@@ -149,21 +145,9 @@ class Recorder:
     def _on_oom(self, device: int, requested: int, _total: int, _free: int) -> None:
         self._trace.write("oom", device=device, bytes=requested, step=self._steps, **frames.current())
 
-    def _on_exception(self, kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
-        self._end_reason = "exception"
-        place = frames.of_traceback(tb)
-        self._trace.write(
-            "exception",
-            type=f"{kind.__module__}.{kind.__qualname__}",
-            message=(str(error).splitlines() or [""])[0],
-            file=place["file"],
-            line=place["line"],
-        )
-        self._previous_excepthook(kind, error, tb)
-
     def _at_exit(self) -> None:
         if self._active and (self._cuda or self._steps):
-            self._write_end(self._end_reason)
+            self._write_end("exit")
 
     def _write_end(self, reason: str) -> None:
         self._write_blocks()

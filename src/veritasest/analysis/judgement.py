@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 
 from veritasest.analysis.peaks import steps
 from veritasest.result import Failure, Verdict
@@ -23,6 +25,9 @@ from veritasest.trace import (
 from veritasest.units import format_bytes
 
 _STOPPED_BY_US = {"settled", "steps"}
+
+# A library function newer than our tables: the loader names it when torch is imported.
+_MISSING_SYMBOL = re.compile(r"undefined symbol: ((?:cu|nccl|nvml)\w+)")
 QUIET_STEPS = 2  # a peak that did not move for this many steps counts as settled
 
 
@@ -58,6 +63,7 @@ def _verdict(trace: Trace, ending: Exit) -> tuple[Verdict, Failure | None]:
     if ending.reason == "timeout" or ending.code == 0 or stopped:
         return "fits", None
     refused = [f"{event.library}: {event.name}" for event in trace.of(Unmodelled) if event.how == "refused"]
+    refused += [found[1] for event in raised if (found := _MISSING_SYMBOL.search(event.message))]
     failure = _own_failure(raised, ending)
     if refused:
         return "unsupported", Failure(
@@ -130,10 +136,14 @@ def _settled(trace: Trace, ending: Exit) -> bool:
 
 
 def _quiet(trace: Trace) -> bool:
-    """Whether the last steps brought no new peak, on any device or in any process."""
+    """Whether the last steps brought no new peak, allocated or reserved, on any device or in any process."""
+    return all(_is_quiet(trace, attrgetter(name)) for name in ("allocated_peak_bytes", "reserved_peak_bytes"))
+
+
+def _is_quiet(trace: Trace, peak_of: Callable[[Step], int]) -> bool:
     highest: dict[int, int] = {}
     for step in trace.of(Step):
-        highest[step.step] = max(highest.get(step.step, 0), step.reserved_peak_bytes)
+        highest[step.step] = max(highest.get(step.step, 0), peak_of(step))
     peaks = [highest[step] for step in sorted(highest)]
     return len(peaks) > QUIET_STEPS and max(peaks) in peaks[:-QUIET_STEPS]
 

@@ -43,7 +43,8 @@ def child_environment(
     stop: StopRule,
     base: Mapping[str, str],
 ) -> dict[str, str]:
-    """`base` and what the stand-ins and the agent read. The user's own LD_PRELOAD and PYTHONPATH stay, behind ours."""
+    """`base` and what the stand-ins and the agent read. The user's own LD_AUDIT, LD_PRELOAD and PYTHONPATH
+    stay, behind ours."""
     cuda = build.cuda if build else DEFAULT_CUDA
     driver = driver_version(cuda)
     preload = [str(path) for path in installation.preload(int(cuda.split(".")[0]))]
@@ -51,6 +52,7 @@ def child_environment(
     if hides_device(base.get("CUDA_VISIBLE_DEVICES")):
         del environment["CUDA_VISIBLE_DEVICES"]
     environment.update(
+        LD_AUDIT=":".join(filter(None, [str(installation.audit), base.get("LD_AUDIT")])),
         LD_PRELOAD=":".join(filter(None, [*preload, base.get("LD_PRELOAD")])),
         PYTHONPATH=os.pathsep.join(filter(None, [str(installation.home / "agent/inject"), base.get("PYTHONPATH")])),
         TRITON_LIBCUDA_PATH=str(installation.libraries),

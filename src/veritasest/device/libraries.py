@@ -18,6 +18,7 @@ from veritasest.errors import UnsupportedEnvironment
 _FIRST = ("libveritasest.so", "libcuda.so.1", "libnvidia-ml.so.1")
 _PER_CUDA = ("libcudart", "libcublas", "libcublasLt", "libcufft", "libcusolver", "libcusparse", "libcurand")
 _LAST = ("libnccl.so.2", "libveritasest_cudnn.so.9")
+_AUDIT = "libveritasest_audit.so"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,11 @@ class Installation:
         first = [self.libraries / name for name in _FIRST]
         last = [self.libraries / name for name in _LAST]
         return tuple(path for path in (*first, *middle, *last) if path.exists())
+
+    @property
+    def audit(self) -> Path:
+        """The loader's audit module that leads paths of the real libraries to the stand-ins (native/audit.c)."""
+        return self.libraries / _AUDIT
 
 
 def installed() -> Installation:
