@@ -4,8 +4,8 @@
     python benchmarks/workspaces/record_legacy.py --dry-run
 
 PyTorch asks batch normalisation with operation BN, in mode SPATIAL_PERSISTENT for channels-last training and SPATIAL
-otherwise (ATen/native/cudnn/BatchNorm.cpp); CTC with softmax normalisation, through the old call for labels on the host and
-through `_v8` for labels on the device, there with a longest label of 255 (ATen/native/cudnn/LossCTC.cpp).
+otherwise (ATen/native/cudnn/BatchNorm.cpp); CTC with softmax normalisation, through the old call for labels on the host
+and through `_v8` for labels on the device, there with a longest label of 255 (ATen/native/cudnn/LossCTC.cpp).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from recording import Ask, Config, Library, attempt, ints, run, shuffled
 DATA_TYPES = {"fp32": 0, "fp64": 1, "fp16": 2, "bf16": 9}
 NORM_MODES = {"per_activation": 0, "spatial": 1, "spatial_persistent": 2}
 NORM_OPERATIONS = {"bn": 0, "bn_activation": 1, "bn_add_activation": 2}
-RELU, NOT_PROPAGATE_NAN, PROPAGATE_NAN = 1, 0, 1
+RELU, PROPAGATE_NAN = 1, 1
 CTC_ALGORITHMS = {"deterministic": 0, "non_deterministic": 1}
 CTC_SOFTMAX, CTC_SKIP_OUT_OF_BOUNDS = 1, 1
 SERVED_LABELS = 255
@@ -154,11 +154,10 @@ class Asker:
         x, scale = self.tensor, self.scale
         activation = self.activation if operation else None
         z = x if operation == NORM_OPERATIONS["bn_add_activation"] else None
-        y = x if operation else None  # PyTorch gives y only where the activation needs it
         prefix, size = "cudnnGetBatchNormalization", self.cudnn.size
         answers: dict[str, object] = {}
         forward = (f"{prefix}ForwardTrainingExWorkspaceSize", "piipppppp", *head, x, z, x, scale, activation)
-        backward = (f"{prefix}BackwardExWorkspaceSize", "piipppppppp", *head, x, y, x, z, x, scale, activation)
+        backward = (f"{prefix}BackwardExWorkspaceSize", "piipppppppp", *head, x, x, x, z, x, scale, activation)
         reserve = (f"{prefix}TrainingExReserveSpaceSize", "piippp", *head, activation, x)
         for name, question in (("forward_bytes", forward), ("backward_bytes", backward), ("reserve_bytes", reserve)):
             attempt(answers, name, lambda question=question: size(*question))

@@ -3,9 +3,10 @@
     python benchmarks/workspaces/record_rnn.py FOLDER        writes FOLDER/rnn.jsonl
     python benchmarks/workspaces/record_rnn.py --dry-run
 
-The descriptors are set as PyTorch sets them (ATen/cudnn/Descriptors.h, ATen/native/cudnn/RNN.cpp): padded input has equal
-lengths and CUDNN_RNN_PADDED_IO_ENABLED, packed input has falling lengths and the flag off. A part of the configurations is
-random; another moves one thing at a time around an LSTM of two layers of 650, batch 16, 70 steps.
+The descriptors are set as PyTorch sets them (ATen/cudnn/Descriptors.h, ATen/native/cudnn/RNN.cpp): padded input has
+equal lengths and CUDNN_RNN_PADDED_IO_ENABLED, packed input has falling lengths and the flag off. A part of the
+configurations is random; another moves one thing at a time around an LSTM of two layers of 650, batch 16, 70 steps.
+`training` and `inference` are workspace and reserve in bytes; `offsets` is where each matrix and bias lies.
 """
 
 from __future__ import annotations
@@ -45,14 +46,15 @@ BASE: Config = {
     "padded_io": True,
     "lengths": None,
 }
+HIDDEN = [8, 16, 32, 63, 64, 65, 96, 128, 160, 192, 193, 256, 384, 385, 512, 640, 649, 651, 652, 656, 704, 768, 1000]
+HIDDEN += [1024, 1025, 1280, 1536, 2000, 2047, 2048]
 AROUND: dict[str, list[object]] = {
     "mode": list(MODES),
     "algo": list(ALGORITHMS),
     "layers": [1, 2, 3, 4, 5, 8],
     "bidirectional": [False, True],
     "input": [1, 8, 32, 64, 100, 127, 128, 129, 256, 512, 640, 649, 651, 656, 1024, 2048],
-    "hidden": [8, 16, 32, 63, 64, 65, 96, 128, 160, 192, 193, 256, 384, 385, 512, 640, 649, 651, 652, 656, 704, 768]
-    + [1000, 1024, 1025, 1280, 1536, 2000, 2047, 2048],
+    "hidden": HIDDEN,
     "projection": [0, 8, 64, 100, 325, 512, 649],
     "dropout": [0.0, 0.1, 0.5],
     "batch": [1, 2, 3, 4, 7, 8, 12, 15, 17, 24, 31, 32, 33, 48, 64, 80, 96, 100, 127, 128, 129, 192, 255, 256],
