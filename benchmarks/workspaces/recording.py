@@ -49,11 +49,22 @@ class RefusedError(Exception):
         self.status = status
 
 
+def load(soname: str) -> ctypes.CDLL:
+    """By name, as PyTorch has loaded it; a library that it loads only when needed, out of the wheel beside it."""
+    try:
+        return ctypes.CDLL(soname)
+    except OSError:
+        found = sorted(Path(torch.__file__).parents[1].glob(f"nvidia/*/lib/{soname}"))
+        if not found:
+            raise
+        return ctypes.CDLL(str(found[0]))
+
+
 class Library:
     """Functions of a library that PyTorch has loaded; an interposer in front of it is preferred, as for PyTorch."""
 
     def __init__(self, name: str) -> None:
-        self._places = [ctypes.CDLL(None), ctypes.CDLL(SONAMES[name])]
+        self._places = [ctypes.CDLL(None), load(SONAMES[name])]
         self._bound: dict[str, Callable[..., int]] = {}
 
     def _find(self, name: str) -> Callable[..., int]:

@@ -1,13 +1,10 @@
 """Bad input gets a clear message and the right exit code: 1 the job's own fault, 2 wrong usage, 4 unsupported."""
 
 import json
-import os
 import sys
 import sysconfig
 import venv
 from pathlib import Path
-
-import pytest
 
 from .conftest import TRAIN_FOREVER, call
 
@@ -48,12 +45,10 @@ def test_an_output_path_in_a_missing_folder_is_refused_before_the_job_runs(tmp_p
     assert not (tmp_path / "started").exists()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_an_unwritable_output_path_is_refused_before_the_job_runs(tmp_path, script):
     job = script("open('started', 'w')")
-    locked = tmp_path / "locked"
-    locked.mkdir(mode=0o500)
-    assert "locked" in usage_error(tmp_path, "--json", "locked/estimate.json", str(job))
+    # Where not even root may write.
+    assert "/proc" in usage_error(tmp_path, "--json", "/proc/estimate.json", str(job))
     assert not (tmp_path / "started").exists()
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -132,8 +131,13 @@ def _check_output(path: Path, *, force: bool) -> None:
     folder = path.parent
     if not folder.is_dir():
         raise UsageError(f"cannot write {path}: no folder {folder}", f"create it: mkdir -p {folder}")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise UsageError(f"cannot write {path}: permission denied", "name a file in a writable folder")
+    existed = path.exists()
+    try:
+        path.open("ab").close()  # the only sure test, also for root and for odd file systems
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", "name a file in a writable folder") from error
+    if not existed:
+        path.unlink()
 
 
 def _write_json(target: str | None, text: str) -> None:
