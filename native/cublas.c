@@ -33,6 +33,14 @@ struct handle {
 
 static void *logger;
 
+/* Seen on an H200: the first handle takes 64 MiB of addresses. */
+static void take_own_memory(void)
+{
+    static bool taken[VEST_MAX_DEVICES];
+    if (!__atomic_exchange_n(&taken[vest_device()], true, __ATOMIC_RELAXED))
+        vest_context_grow(64ull << 20);
+}
+
 VEST_EXPORT int cublasCreate_v2(struct handle **out)
 {
     if (!out)
@@ -41,6 +49,7 @@ VEST_EXPORT int cublasCreate_v2(struct handle **out)
     if (!*out)
         return ALLOC_FAILED;
     (*out)->special_values = 0xffff; /* CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_DEFAULT */
+    take_own_memory();
     return SUCCESS;
 }
 

@@ -19,6 +19,7 @@
 #define RESIDENT_LIMIT (1ull << 30)
 #define GRANULE (64ull << 10)
 #define PAGE 4096ull
+#define ADDRESS_BITS 47
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -30,8 +31,7 @@ void vest_content_unlock(void) { pthread_mutex_unlock(&lock); }
 
 static void map_bitmap(void)
 {
-    const struct vest_arena *arena = vest_arena();
-    size_t bytes = (arena->end - arena->base) / GRANULE / 8 + 1;
+    size_t bytes = (1ull << ADDRESS_BITS) / GRANULE / 8;
     written = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (written == MAP_FAILED) {
         perror("veritasest: cannot map the table of written device memory");
@@ -39,7 +39,7 @@ static void map_bitmap(void)
     }
 }
 
-static uint64_t granule_of(uintptr_t address) { return (address - vest_arena()->base) / GRANULE; }
+static uint64_t granule_of(uintptr_t address) { return address / GRANULE; }
 static bool is_set(uint64_t granule) { return written[granule / 8] >> (granule % 8) & 1; }
 
 /* Both take the lock's protection for granted. */
@@ -65,7 +65,7 @@ static void mark(const void *address, size_t bytes)
 
 static void unmark(const void *address, size_t bytes)
 {
-    uint64_t first = ((uintptr_t)address - vest_arena()->base + GRANULE - 1) / GRANULE;
+    uint64_t first = granule_of((uintptr_t)address + GRANULE - 1);
     uint64_t end = granule_of((uintptr_t)address + bytes);
     for (uint64_t granule = first; granule < end; granule++) {
         if (!is_set(granule))
@@ -104,7 +104,7 @@ void vest_content_forget(void *address, uint64_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
-/* Only memory inside one live allocation may be touched: the rest of the arena belongs to nobody. */
+/* Only memory inside live allocations may be touched: the rest of a range belongs to nobody. */
 static bool is_live(const void *address, size_t bytes)
 {
     struct vest_extent extent;

@@ -1,10 +1,13 @@
 /* Device memory: addresses in the driver's order, and books per device.
  *
- * Addresses matter because PyTorch's best-fit breaks ties by the lower one. Seen on an H200 (driver 580): the driver
- * takes address ranges of whole 32 MiB, each as high as a free hole allows, and places an allocation at the lowest
- * address where a gap in its ranges is large enough; everything is counted in 2 MiB.
+ * Addresses matter because PyTorch's best-fit breaks ties by the lower one. Seen on an H200 (driver 580) with the
+ * process's mappings logged at every cudaMalloc (benchmarks/workspaces/log_addresses.c): the driver takes address ranges
+ * of whole 32 MiB from the process's own address space, each in the highest hole with room for it and its alignment, and
+ * places an allocation at the lowest address where a gap in its ranges is large enough; an empty range is given back.
+ * Everything is counted in 2 MiB. So the ranges here come from the same address space in the same way, and fall among the
+ * job's own mappings as they do on the GPU.
  *
- * All addresses lie in one arena of host memory that is mapped but not backed until it is written (content.c).
+ * The ranges are host memory that is mapped but not backed until it is written (content.c).
  */
 #include "memory.h"
 #include "vest.h"
@@ -18,8 +21,8 @@
 
 #define GRANULE (2ull << 20)
 #define RANGE_GRANULE (32ull << 20)
-#define LARGEST_ARENA (16ull << 40)
-#define SMALLEST_ARENA (64ull << 30)
+#define ADDRESS_BITS 47
+#define LARGEST (16ull << 40)
 
 struct vest_physical {
     int device;
@@ -46,9 +49,9 @@ struct range {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct vest_arena arena;
 static struct range *ranges;
 static uint64_t used[VEST_MAX_DEVICES];
+static uint8_t *is_ours; /* one byte for each 32 MiB of address space */
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -65,37 +68,37 @@ static void after_fork(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void map_arena(void)
+static void refuse_address_space(uint64_t bytes)
 {
-    pthread_atfork(before_fork, after_fork, after_fork);
-    for (uint64_t bytes = LARGEST_ARENA; bytes >= SMALLEST_ARENA; bytes /= 2) {
-        void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (start == MAP_FAILED)
-            continue;
-        /* A huge page would back 2 MiB for every small copy. The advice may be unknown to the kernel: no harm. */
-        madvise(start, bytes, MADV_NOHUGEPAGE);
-        madvise(start, bytes, MADV_DONTDUMP);
-        arena.base = round_up((uintptr_t)start, RANGE_GRANULE);
-        arena.end = ((uintptr_t)start + bytes) / RANGE_GRANULE * RANGE_GRANULE;
-        return;
-    }
     fprintf(stderr,
-            "veritasest: cannot map %llu GiB of address space for device memory: %s.\n"
+            "veritasest: cannot map %llu MiB of address space for device memory: %s.\n"
             "  Lift the limit on address space (ulimit -v unlimited), or set vm.overcommit_memory to 0 or 1.\n",
-            (unsigned long long)(SMALLEST_ARENA >> 30), strerror(errno));
-    abort();
+            (unsigned long long)(bytes >> 20), strerror(errno));
 }
 
-const struct vest_arena *vest_arena(void)
+static void *map_lazily(uint64_t bytes)
 {
-    pthread_once(&once, map_arena);
-    return &arena;
+    void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED) {
+        refuse_address_space(bytes);
+        return NULL;
+    }
+    return start;
+}
+
+static void set_up(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+    is_ours = map_lazily((1ull << ADDRESS_BITS) / RANGE_GRANULE);
+    if (!is_ours)
+        abort();
 }
 
 bool vest_is_device(const void *address)
 {
-    const struct vest_arena *all = vest_arena();
-    return (uintptr_t)address >= all->base && (uintptr_t)address < all->end;
+    pthread_once(&once, set_up);
+    uintptr_t number = (uintptr_t)address;
+    return number >> ADDRESS_BITS == 0 && __atomic_load_n(&is_ours[number / RANGE_GRANULE], __ATOMIC_RELAXED);
 }
 
 static struct range *range_of(uintptr_t address)
@@ -114,26 +117,32 @@ static struct piece *piece_of(const struct range *range, uintptr_t address)
     return NULL;
 }
 
-/* The highest hole in the arena that holds `bytes` at `alignment`; 0 when there is none. */
-static uintptr_t highest_hole(uint64_t bytes, uint64_t alignment)
+/* As the driver does it: room for the range and its alignment from the highest hole, the rest given back. */
+static uintptr_t map_range(uint64_t bytes, uint64_t alignment)
 {
-    uintptr_t best = 0, hole = arena.base;
-    for (struct range *range = ranges;; range = range->next) {
-        uintptr_t hole_end = range ? range->base : arena.end;
-        if (hole_end - hole >= bytes) {
-            uintptr_t base = (hole_end - bytes) / alignment * alignment;
-            if (base >= hole)
-                best = base;
-        }
-        if (!range)
-            return best;
-        hole = range->base + range->bytes;
-    }
+    void *start = map_lazily(bytes + alignment);
+    if (!start)
+        return 0;
+    uintptr_t first = (uintptr_t)start, end = first + bytes + alignment, base = (end - bytes) / alignment * alignment;
+    if (base > first)
+        munmap(start, base - first);
+    if (base + bytes < end)
+        munmap((void *)(base + bytes), end - base - bytes);
+    /* A huge page would back 2 MiB for every small copy. The advice may be unknown to the kernel: no harm. */
+    madvise((void *)base, bytes, MADV_NOHUGEPAGE);
+    madvise((void *)base, bytes, MADV_DONTDUMP);
+    return base;
+}
+
+static void claim(const struct range *range, uint8_t value)
+{
+    for (uintptr_t at = range->base; at < range->base + range->bytes; at += RANGE_GRANULE)
+        __atomic_store_n(&is_ours[at / RANGE_GRANULE], value, __ATOMIC_RELAXED);
 }
 
 static struct range *add_range(int device, uint64_t bytes, uint64_t alignment, bool reservation)
 {
-    uintptr_t base = highest_hole(bytes, alignment);
+    uintptr_t base = map_range(bytes, alignment);
     struct range *range = base ? calloc(1, sizeof *range) : NULL;
     if (!range)
         return NULL;
@@ -143,6 +152,7 @@ static struct range *add_range(int device, uint64_t bytes, uint64_t alignment, b
         link = &(*link)->next;
     range->next = *link;
     *link = range;
+    claim(range, 1);
     return range;
 }
 
@@ -152,6 +162,8 @@ static void drop_range(struct range *range)
     while (*link != range)
         link = &(*link)->next;
     *link = range->next;
+    claim(range, 0);
+    munmap((void *)range->base, range->bytes);
     free(range);
 }
 
@@ -212,13 +224,73 @@ static bool take(int device, uint64_t bytes)
     return true;
 }
 
+/* What the context holds, where it bears on addresses. On an H200: 64 MiB, a range with 24 MiB to spare, and the kernels'
+ * local memory, 414 MiB; at the first launch that pool is exchanged for one of 506 MiB. Sizes differ on other GPUs, the
+ * order is taken to be the same. */
+#define LOCAL_MEMORY (414ull << 20)
+#define LOCAL_MEMORY_LAUNCHED (506ull << 20)
+
+static struct range *local_memory[VEST_MAX_DEVICES];
+
+static struct range *add_context_range(int device, uint64_t bytes)
+{
+    struct range *range = add_range(device, round_up(bytes, RANGE_GRANULE), RANGE_GRANULE, false);
+    return range && add_piece(range, range->base, bytes, NULL) ? range : NULL;
+}
+
+/* Wants the lock held. */
+static void create_context(int device)
+{
+    static bool created[VEST_MAX_DEVICES];
+    if (created[device])
+        return;
+    created[device] = true;
+    add_context_range(device, 64ull << 20);
+    add_context_range(device, 72ull << 20);
+    local_memory[device] = add_context_range(device, LOCAL_MEMORY);
+}
+
+static void remove_piece(struct range *range, struct piece *piece)
+{
+    drop_piece(range, piece);
+    if (!range->pieces)
+        drop_range(range);
+}
+
+void vest_launched(void)
+{
+    static bool launched[VEST_MAX_DEVICES];
+    int device = vest_device();
+    if (__atomic_exchange_n(&launched[device], true, __ATOMIC_RELAXED))
+        return;
+    pthread_once(&once, set_up);
+    pthread_mutex_lock(&lock);
+    create_context(device);
+    struct range *old = local_memory[device];
+    local_memory[device] = add_context_range(device, LOCAL_MEMORY_LAUNCHED);
+    if (old)
+        remove_piece(old, old->pieces);
+    pthread_mutex_unlock(&lock);
+}
+
+void vest_context_grow(uint64_t bytes)
+{
+    int device = vest_device();
+    pthread_once(&once, set_up);
+    pthread_mutex_lock(&lock);
+    create_context(device);
+    place(device, bytes);
+    pthread_mutex_unlock(&lock);
+}
+
 void *vest_alloc(int device, uint64_t bytes)
 {
-    if (bytes == 0 || bytes > LARGEST_ARENA)
+    if (bytes == 0 || bytes > LARGEST)
         return NULL;
-    vest_arena();
+    pthread_once(&once, set_up);
     bytes = round_up(bytes, GRANULE);
     pthread_mutex_lock(&lock);
+    create_context(device);
     uintptr_t address = 0;
     if (take(device, bytes)) {
         address = place(device, bytes);
@@ -233,7 +305,7 @@ void *vest_alloc(int device, uint64_t bytes)
 
 bool vest_free(void *address)
 {
-    vest_arena();
+    pthread_once(&once, set_up);
     pthread_mutex_lock(&lock);
     struct range *range = range_of((uintptr_t)address);
     struct piece *piece = piece_of(range, (uintptr_t)address);
@@ -243,9 +315,7 @@ bool vest_free(void *address)
         uint64_t bytes = piece->bytes;
         used[device] -= bytes;
         vest_content_forget(address, bytes);
-        drop_piece(range, piece);
-        if (!range->pieces)
-            drop_range(range);
+        remove_piece(range, piece);
         vest_log_segment("free", device, bytes, (uintptr_t)address, used[device]);
     } else {
         vest_log_misuse("free of device memory that is not allocated", (uintptr_t)address);
@@ -256,7 +326,7 @@ bool vest_free(void *address)
 
 bool vest_find(const void *address, struct vest_extent *out)
 {
-    vest_arena();
+    pthread_once(&once, set_up);
     pthread_mutex_lock(&lock);
     struct range *range = range_of((uintptr_t)address);
     struct piece *piece = piece_of(range, (uintptr_t)address);
@@ -289,11 +359,11 @@ uint64_t vest_used_bytes(int device)
 
 void *vest_reserve(uint64_t bytes, uint64_t alignment)
 {
-    vest_arena();
-    if (alignment < GRANULE)
-        alignment = GRANULE;
+    if (bytes > LARGEST || alignment > RANGE_GRANULE)
+        return NULL;
+    pthread_once(&once, set_up);
     pthread_mutex_lock(&lock);
-    struct range *range = add_range(-1, round_up(bytes, GRANULE), alignment, true);
+    struct range *range = add_range(-1, round_up(bytes, RANGE_GRANULE), RANGE_GRANULE, true);
     pthread_mutex_unlock(&lock);
     return range ? (void *)range->base : NULL;
 }
@@ -303,7 +373,7 @@ bool vest_unreserve(void *address, uint64_t bytes)
     pthread_mutex_lock(&lock);
     struct range *range = range_of((uintptr_t)address);
     bool known = range && range->reservation && range->base == (uintptr_t)address && !range->pieces &&
-                 range->bytes == round_up(bytes, GRANULE);
+                 range->bytes == round_up(bytes, RANGE_GRANULE);
     if (known)
         drop_range(range);
     else
@@ -399,7 +469,7 @@ bool vest_unmap(void *address, uint64_t bytes)
 
 struct vest_physical *vest_mapped_at(const void *address)
 {
-    vest_arena();
+    pthread_once(&once, set_up);
     pthread_mutex_lock(&lock);
     struct piece *piece = piece_of(range_of((uintptr_t)address), (uintptr_t)address);
     struct vest_physical *memory = piece ? piece->memory : NULL;

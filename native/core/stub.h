@@ -13,6 +13,15 @@
     VEST_EXPORT int name(void);                                                                                        \
     VEST_EXPORT int name(void) { return 0; }
 
+/* Launches kernels. */
+#define VEST_LAUNCH(name)                                                                                              \
+    VEST_EXPORT int name(void);                                                                                        \
+    VEST_EXPORT int name(void)                                                                                         \
+    {                                                                                                                  \
+        vest_launched();                                                                                               \
+        return 0;                                                                                                      \
+    }
+
 /* Known by name alone. Never a silent success: recorded, and refused with the library's own "not supported" status. */
 #define VEST_UNKNOWN(name)                                                                                             \
     VEST_EXPORT int name(void);                                                                                        \

@@ -40,6 +40,12 @@ VEST_EXPORT bool vest_free(void *address);
 VEST_EXPORT void vest_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes);
 VEST_EXPORT uint64_t vest_used_bytes(int device);
 
+/* Called with every kernel launch; the first one of a device moves the context's memory about. */
+VEST_EXPORT void vest_launched(void);
+
+/* A library took memory of its own: it has addresses, but is not part of the job's books. */
+VEST_EXPORT void vest_context_grow(uint64_t bytes);
+
 /* What a device address belongs to; false when it is not live device memory. */
 struct vest_extent {
     int device;
