@@ -69,7 +69,7 @@ class NotModelled:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A share of the allocated peak, by when its blocks were allocated."""
+    """A share of the allocated peak, by what its blocks hold."""
 
     label: str
     bytes: int
