@@ -235,8 +235,6 @@ VEST_EXPORT int cudaGetDeviceProperties(struct device_properties *out, int devic
     return SUCCESS;
 }
 
-VEST_EXPORT size_t cudaVeritasEstPropertiesSize(void) { return sizeof(struct device_properties); }
-
 VEST_EXPORT int cudaDeviceGetPCIBusId(char *text, int bytes, int device)
 {
     vest_pci_bus_id(device, text, bytes);

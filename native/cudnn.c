@@ -1,27 +1,18 @@
-/* Stands in front of the real cuDNN: plans are asked of it, nothing is executed.
+/* Stands in front of the real cuDNN: plans are asked of it (cudnn_plans.c), nothing is executed.
  *
- * cuDNN's graph API answers for a GPU that is not there: a device-properties descriptor made from a JSON text takes the
- * place of the handle (documented from cuDNN 9.8 on). So the real heuristics choose the real engines for the target
- * GPU, and their workspaces are the real ones. Calls that need a live handle are answered here, by a size model where
- * there is one and by a recorded refusal where there is none.
+ * Calls that need a live handle are answered here, by a size model where there is one and by a recorded refusal where
+ * there is none.
  */
-#include "stub.h"
+#include "cudnn.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define VEST_LIBRARY "cudnn"
-#define VEST_REFUSAL 3000 /* CUDNN_STATUS_NOT_SUPPORTED */
+#define VEST_REFUSAL CUDNN_NOT_SUPPORTED
 
-enum { SUCCESS = 0, ALLOC_FAILED = 1003 };
-
-/* Public names: CUDNN_BACKEND_*_DESCRIPTOR, CUDNN_TYPE_*, CUDNN_ATTR_*. */
-enum { ENGINE = 2, ENGINE_HEURISTICS = 4, EXECUTION_PLAN = 5, DEVICE_PROPERTIES = 38 };
-enum { TYPE_HANDLE = 0, TYPE_DESCRIPTOR = 15, TYPE_CHAR = 24 };
-enum { HEURISTICS_PROPERTIES = 204, PLAN_PROPERTIES = 407, ENGINE_PROPERTIES = 1307, PROPERTIES_JSON = 2702 };
+enum { SUCCESS = CUDNN_SUCCESS, ALLOC_FAILED = CUDNN_ALLOC_FAILED };
 
 typedef void *descriptor_t;
 
@@ -29,9 +20,7 @@ struct handle {
     void *stream;
 };
 
-/* The real library, loaded by PyTorch before the first call gets here. */
-
-static void *real(const char *name)
+void *vest_cudnn_real(const char *name)
 {
     static void *library;
     if (!library)
@@ -42,70 +31,6 @@ static void *real(const char *name)
         abort();
     }
     return function;
-}
-
-#define REAL(name, type)                                                                                               \
-    static type *function;                                                                                             \
-    if (!function)                                                                                                     \
-        function = (type *)real(#name);
-
-typedef int create_type(int, descriptor_t *);
-typedef int set_type(descriptor_t, int, int, int64_t, const void *);
-typedef int finalize_type(descriptor_t);
-
-static int create_descriptor(int kind, descriptor_t *out)
-{
-    REAL(cudnnBackendCreateDescriptor, create_type)
-    return function(kind, out);
-}
-
-static int set_attribute(descriptor_t descriptor, int attribute, int type, int64_t count, const void *values)
-{
-    REAL(cudnnBackendSetAttribute, set_type)
-    return function(descriptor, attribute, type, count, values);
-}
-
-/* The target GPU as cuDNN sees it. NULL: this cuDNN cannot be asked without a device. */
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static descriptor_t properties;
-
-static void make_properties(void)
-{
-    const char *text = getenv("VERITASEST_CUDNN_PROPERTIES");
-    descriptor_t made = NULL;
-    REAL(cudnnBackendFinalize, finalize_type)
-    if (text && create_descriptor(DEVICE_PROPERTIES, &made) == SUCCESS &&
-        set_attribute(made, PROPERTIES_JSON, TYPE_CHAR, (int64_t)strlen(text) + 1, text) == SUCCESS &&
-        function(made) == SUCCESS)
-        properties = made;
-    else
-        vest_log_unmodelled(VEST_LIBRARY, "device properties without a device (cuDNN 9.8 or later)", "refused");
-}
-
-static int attach_properties(descriptor_t descriptor, int attribute)
-{
-    pthread_once(&once, make_properties);
-    return properties ? set_attribute(descriptor, attribute, TYPE_DESCRIPTOR, 1, &properties) : VEST_REFUSAL;
-}
-
-VEST_EXPORT int cudnnBackendCreateDescriptor(int kind, descriptor_t *out)
-{
-    int status = create_descriptor(kind, out);
-    if (status != SUCCESS)
-        return status;
-    switch (kind) {
-    case ENGINE: return attach_properties(*out, ENGINE_PROPERTIES);
-    case ENGINE_HEURISTICS: return attach_properties(*out, HEURISTICS_PROPERTIES);
-    case EXECUTION_PLAN: return attach_properties(*out, PLAN_PROPERTIES);
-    default: return SUCCESS;
-    }
-}
-
-/* Handles are ours and mean nothing to the real library: the properties attached above stand for them. */
-VEST_EXPORT int cudnnBackendSetAttribute(descriptor_t descriptor, int attribute, int type, int64_t count, const void *values)
-{
-    return type == TYPE_HANDLE ? SUCCESS : set_attribute(descriptor, attribute, type, count, values);
 }
 
 /* Handles. */

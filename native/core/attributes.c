@@ -90,7 +90,8 @@ int vest_occupancy(int block_threads, size_t shared_bytes)
     int threads = (block_threads + 31) / 32 * 32;
     int blocks = gpu->threads_sm / threads;
     int by_registers = gpu->regs_sm / (registers_a_thread * threads);
-    int by_shared = gpu->shared_sm_bytes / (int)(shared_bytes + (size_t)reserved_shared(gpu) + 1);
+    int shared = (int)shared_bytes + reserved_shared(gpu);
+    int by_shared = shared ? gpu->shared_sm_bytes / shared : gpu->blocks_sm;
     blocks = blocks < by_registers ? blocks : by_registers;
     blocks = blocks < by_shared ? blocks : by_shared;
     return blocks < gpu->blocks_sm ? blocks : gpu->blocks_sm;

@@ -1,6 +1,8 @@
 /* The target GPU, read once from VERITASEST_DEVICE, and each thread's current device. */
 #include "vest.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +61,8 @@ static bool set_number(const char *key, uint64_t value)
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         if (strcmp(fields[i].key, key) != 0)
             continue;
+        if (fields[i].small && value > INT_MAX)
+            return false;
         if (fields[i].small)
             *fields[i].small = (int)value;
         else
@@ -86,8 +90,10 @@ static void set_field(char *field)
         gpu.limit_bytes = UINT64_MAX;
     } else {
         char *end;
+        errno = 0;
         uint64_t number = strtoull(value, &end, 10);
-        if (end == value || *end || !set_number(field, number))
+        /* strtoull() itself would let pass a sign, leading space and what it had to clip. */
+        if (*value < '0' || *value > '9' || *end || errno || !set_number(field, number))
             refuse("an unknown field or a bad number", field);
     }
 }
@@ -104,6 +110,8 @@ static void read_environment(void)
     free(copy);
     if (gpu.count < 1 || gpu.count > VEST_MAX_DEVICES)
         refuse("a device count out of range", text);
+    if (gpu.context_bytes > gpu.total_bytes)
+        refuse("a context larger than the device", text);
 }
 
 const struct vest_gpu *vest_gpu(void)

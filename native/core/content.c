@@ -22,12 +22,9 @@
 #define ADDRESS_BITS 47
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t vest_content_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *written; /* one bit a granule */
 static uint64_t resident_granules;
-
-void vest_content_lock(void) { pthread_mutex_lock(&lock); }
-void vest_content_unlock(void) { pthread_mutex_unlock(&lock); }
 
 static void map_bitmap(void)
 {
@@ -99,9 +96,9 @@ static void zero(void *address, size_t bytes)
 void vest_content_forget(void *address, uint64_t bytes)
 {
     pthread_once(&once, map_bitmap);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_content_lock);
     zero(address, bytes);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_content_lock);
 }
 
 /* Only memory inside live allocations may be touched: the rest of a range belongs to nobody. */
@@ -146,16 +143,17 @@ void vest_copy(void *to, const void *from, size_t bytes)
         memmove(to, from, bytes);
         return;
     }
-    if ((to_device && !is_live(to, bytes)) || (from_device && !is_live(from, bytes))) {
-        vest_log_misuse("copy to or from device memory that is not allocated", (uintptr_t)(to_device ? to : from));
+    const void *dead = to_device && !is_live(to, bytes) ? to : from_device && !is_live(from, bytes) ? from : NULL;
+    if (dead) {
+        vest_log_misuse("copy to or from device memory that is not allocated", (uintptr_t)dead);
         return;
     }
     pthread_once(&once, map_bitmap);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_content_lock);
     bool real = to_device && from_device ? prepare_device_copy(to, from, bytes)
                 : to_device              ? may_write(to, bytes)
                                          : bytes <= COPY_LIMIT;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_content_lock);
     if (real)
         memmove(to, from, bytes);
 }
@@ -176,9 +174,9 @@ void vest_fill(void *to, const void *pattern, size_t pattern_bytes, size_t count
         vest_content_forget(to, bytes);
         return;
     }
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_content_lock);
     bool real = !to_device || may_write(to, bytes);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_content_lock);
     if (!real)
         return;
     for (size_t i = 0; i < count; i++)

@@ -1,4 +1,5 @@
 /* Pinned and registered host memory: a short list, so that pointer queries can tell it from pageable memory. */
+#include "memory.h"
 #include "vest.h"
 
 #include <pthread.h>
@@ -12,7 +13,7 @@ struct region {
     bool ours; /* allocated here, not just registered */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t vest_host_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct region *regions;
 
 static bool add(void *address, size_t bytes, bool ours)
@@ -20,10 +21,10 @@ static bool add(void *address, size_t bytes, bool ours)
     struct region *region = malloc(sizeof *region);
     if (!region)
         return false;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_host_lock);
     *region = (struct region){.next = regions, .base = (uintptr_t)address, .bytes = bytes, .ours = ours};
     regions = region;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_host_lock);
     return true;
 }
 
@@ -31,7 +32,7 @@ static bool add(void *address, size_t bytes, bool ours)
 static size_t take(void *address, bool ours)
 {
     size_t bytes = 0;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_host_lock);
     for (struct region **link = &regions; *link; link = &(*link)->next) {
         struct region *region = *link;
         if (region->base != (uintptr_t)address || region->ours != ours)
@@ -41,7 +42,7 @@ static size_t take(void *address, bool ours)
         free(region);
         break;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_host_lock);
     return bytes;
 }
 
@@ -76,9 +77,9 @@ bool vest_host_unregister(void *address) { return take(address, false) != 0; }
 bool vest_is_pinned(const void *address)
 {
     bool found = false;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_host_lock);
     for (struct region *region = regions; region && !found; region = region->next)
         found = (uintptr_t)address - region->base < region->bytes;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_host_lock);
     return found;
 }

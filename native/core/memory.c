@@ -26,7 +26,7 @@
 
 struct vest_physical {
     int device;
-    int references; /* the handle itself, and each mapping */
+    int handles, mappings; /* it lives while there is any of either */
     uint64_t bytes;
 };
 
@@ -35,6 +35,7 @@ struct piece {
     struct piece *next;
     uintptr_t base;
     uint64_t bytes;
+    enum vest_owner owner;
     struct vest_physical *memory; /* NULL: allocated directly */
 };
 
@@ -48,25 +49,12 @@ struct range {
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t vest_memory_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct range *ranges;
 static uint64_t used[VEST_MAX_DEVICES];
 static uint8_t *is_ours; /* one byte for each 32 MiB of address space */
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
-
-/* One handler for both locks, taken in the order vest_free takes them. */
-static void before_fork(void)
-{
-    pthread_mutex_lock(&lock);
-    vest_content_lock();
-}
-
-static void after_fork(void)
-{
-    vest_content_unlock();
-    pthread_mutex_unlock(&lock);
-}
 
 static void refuse_address_space(uint64_t bytes)
 {
@@ -88,7 +76,6 @@ static void *map_lazily(uint64_t bytes)
 
 static void set_up(void)
 {
-    pthread_atfork(before_fork, after_fork, after_fork);
     is_ours = map_lazily((1ull << ADDRESS_BITS) / RANGE_GRANULE);
     if (!is_ours)
         abort();
@@ -167,15 +154,16 @@ static void drop_range(struct range *range)
     free(range);
 }
 
-static bool add_piece(struct range *range, uintptr_t base, uint64_t bytes, struct vest_physical *memory)
+static bool add_piece(struct range *range, struct piece made)
 {
     struct piece *piece = malloc(sizeof *piece);
     if (!piece)
         return false;
     struct piece **link = &range->pieces;
-    while (*link && (*link)->base < base)
+    while (*link && (*link)->base < made.base)
         link = &(*link)->next;
-    *piece = (struct piece){.next = *link, .base = base, .bytes = bytes, .memory = memory};
+    *piece = made;
+    piece->next = *link;
     *link = piece;
     return true;
 }
@@ -201,15 +189,16 @@ static uintptr_t lowest_gap(const struct range *range, uint64_t bytes)
     return range->base + range->bytes - gap >= bytes ? gap : 0;
 }
 
-static uintptr_t place(int device, uint64_t bytes)
+static uintptr_t place(enum vest_owner owner, int device, uint64_t bytes)
 {
     for (struct range *range = ranges; range; range = range->next) {
         uintptr_t gap = range->device == device && !range->reservation ? lowest_gap(range, bytes) : 0;
         if (gap)
-            return add_piece(range, gap, bytes, NULL) ? gap : 0;
+            return add_piece(range, (struct piece){.base = gap, .bytes = bytes, .owner = owner}) ? gap : 0;
     }
     struct range *fresh = add_range(device, round_up(bytes, RANGE_GRANULE), RANGE_GRANULE, false);
-    return fresh && add_piece(fresh, fresh->base, bytes, NULL) ? fresh->base : 0;
+    bool added = fresh && add_piece(fresh, (struct piece){.base = fresh->base, .bytes = bytes, .owner = owner});
+    return added ? fresh->base : 0;
 }
 
 /* Books `bytes` if the device has them left. */
@@ -235,7 +224,10 @@ static struct range *local_memory[VEST_MAX_DEVICES];
 static struct range *add_context_range(int device, uint64_t bytes)
 {
     struct range *range = add_range(device, round_up(bytes, RANGE_GRANULE), RANGE_GRANULE, false);
-    return range && add_piece(range, range->base, bytes, NULL) ? range : NULL;
+    if (!range)
+        return NULL;
+    const struct piece held = {.base = range->base, .bytes = bytes, .owner = VEST_OWNER_CONTEXT};
+    return add_piece(range, held) ? range : NULL;
 }
 
 /* Wants the lock held. */
@@ -264,52 +256,52 @@ void vest_launched(void)
     if (__atomic_exchange_n(&launched[device], true, __ATOMIC_RELAXED))
         return;
     pthread_once(&once, set_up);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_memory_lock);
     create_context(device);
     struct range *old = local_memory[device];
     local_memory[device] = add_context_range(device, LOCAL_MEMORY_LAUNCHED);
     if (old)
         remove_piece(old, old->pieces);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_memory_lock);
 }
 
 void vest_context_grow(uint64_t bytes)
 {
     int device = vest_device();
     pthread_once(&once, set_up);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_memory_lock);
     create_context(device);
-    place(device, bytes);
-    pthread_mutex_unlock(&lock);
+    place(VEST_OWNER_CONTEXT, device, round_up(bytes, GRANULE));
+    pthread_mutex_unlock(&vest_memory_lock);
 }
 
-void *vest_alloc(int device, uint64_t bytes)
+void *vest_alloc_for(enum vest_owner owner, int device, uint64_t bytes)
 {
     if (bytes == 0 || bytes > LARGEST)
         return NULL;
     pthread_once(&once, set_up);
     bytes = round_up(bytes, GRANULE);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_memory_lock);
     create_context(device);
     uintptr_t address = 0;
     if (take(device, bytes)) {
-        address = place(device, bytes);
+        address = place(owner, device, bytes);
         if (address)
             vest_log_segment("alloc", device, bytes, address, used[device]);
         else
             used[device] -= bytes;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_memory_lock);
     return (void *)address;
 }
 
-bool vest_free(void *address)
+bool vest_free_for(enum vest_owner owner, void *address)
 {
     pthread_once(&once, set_up);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_memory_lock);
     struct range *range = range_of((uintptr_t)address);
     struct piece *piece = piece_of(range, (uintptr_t)address);
-    bool known = piece && piece->base == (uintptr_t)address && !range->reservation;
+    bool known = piece && piece->base == (uintptr_t)address && piece->owner == owner && !range->reservation;
     if (known) {
         int device = range->device;
         uint64_t bytes = piece->bytes;
@@ -320,22 +312,26 @@ bool vest_free(void *address)
     } else {
         vest_log_misuse("free of device memory that is not allocated", (uintptr_t)address);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_memory_lock);
     return known;
 }
+
+void *vest_alloc(int device, uint64_t bytes) { return vest_alloc_for(VEST_OWNER_JOB, device, bytes); }
+bool vest_free(void *address) { return vest_free_for(VEST_OWNER_JOB, address); }
 
 bool vest_find(const void *address, struct vest_extent *out)
 {
     pthread_once(&once, set_up);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_memory_lock);
     struct range *range = range_of((uintptr_t)address);
     struct piece *piece = piece_of(range, (uintptr_t)address);
-    if (piece)
+    bool found = piece && piece->owner != VEST_OWNER_CONTEXT;
+    if (found)
         *out = (struct vest_extent){.device = piece->memory ? piece->memory->device : range->device,
                                     .base = piece->base,
                                     .bytes = piece->bytes};
-    pthread_mutex_unlock(&lock);
-    return piece != NULL;
+    pthread_mutex_unlock(&vest_memory_lock);
+    return found;
 }
 
 void vest_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes)
@@ -351,26 +347,26 @@ void vest_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes)
 
 uint64_t vest_used_bytes(int device)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_memory_lock);
     uint64_t bytes = used[device];
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_memory_lock);
     return bytes;
 }
 
 void *vest_reserve(uint64_t bytes, uint64_t alignment)
 {
-    if (bytes > LARGEST || alignment > RANGE_GRANULE)
+    if (bytes == 0 || bytes > LARGEST || alignment > RANGE_GRANULE)
         return NULL;
     pthread_once(&once, set_up);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_memory_lock);
     struct range *range = add_range(-1, round_up(bytes, RANGE_GRANULE), RANGE_GRANULE, true);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_memory_lock);
     return range ? (void *)range->base : NULL;
 }
 
 bool vest_unreserve(void *address, uint64_t bytes)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_memory_lock);
     struct range *range = range_of((uintptr_t)address);
     bool known = range && range->reservation && range->base == (uintptr_t)address && !range->pieces &&
                  range->bytes == round_up(bytes, RANGE_GRANULE);
@@ -378,36 +374,38 @@ bool vest_unreserve(void *address, uint64_t bytes)
         drop_range(range);
     else
         vest_log_misuse("release of an address range that is not reserved, or still mapped", (uintptr_t)address);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_memory_lock);
     return known;
 }
 
 struct vest_physical *vest_physical_create(int device, uint64_t bytes)
 {
+    if (bytes == 0 || bytes > LARGEST)
+        return NULL;
     bytes = round_up(bytes, GRANULE);
     struct vest_physical *memory = malloc(sizeof *memory);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_memory_lock);
     if (memory && take(device, bytes)) {
-        *memory = (struct vest_physical){.device = device, .references = 1, .bytes = bytes};
+        *memory = (struct vest_physical){.device = device, .handles = 1, .bytes = bytes};
         vest_log_segment("alloc", device, bytes, 0, used[device]);
     } else {
         free(memory);
         memory = NULL;
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_memory_lock);
     return memory;
 }
 
 void vest_physical_retain(struct vest_physical *memory)
 {
-    pthread_mutex_lock(&lock);
-    memory->references++;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&vest_memory_lock);
+    memory->handles++;
+    pthread_mutex_unlock(&vest_memory_lock);
 }
 
-static void let_go(struct vest_physical *memory)
+static void free_unless_held(struct vest_physical *memory)
 {
-    if (--memory->references)
+    if (memory->handles || memory->mappings)
         return;
     used[memory->device] -= memory->bytes;
     vest_log_segment("free", memory->device, memory->bytes, 0, used[memory->device]);
@@ -416,15 +414,23 @@ static void let_go(struct vest_physical *memory)
 
 bool vest_physical_release(struct vest_physical *memory)
 {
-    pthread_mutex_lock(&lock);
-    let_go(memory);
-    pthread_mutex_unlock(&lock);
-    return true;
+    pthread_mutex_lock(&vest_memory_lock);
+    bool held = memory->handles > 0;
+    if (held) {
+        memory->handles--;
+        free_unless_held(memory);
+    } else {
+        vest_log_misuse("release of physical memory that only its mappings still hold", (uintptr_t)memory);
+    }
+    pthread_mutex_unlock(&vest_memory_lock);
+    return held;
 }
 
-/* Nothing mapped between the two addresses of this reservation. */
-static bool is_clear(const struct range *range, uintptr_t base, uint64_t bytes)
+/* Whole granules inside the reservation, with nothing mapped between the two addresses. */
+static bool can_map(const struct range *range, uintptr_t base, uint64_t bytes)
 {
+    if (base % GRANULE || bytes % GRANULE || bytes == 0 || bytes > range->base + range->bytes - base)
+        return false;
     for (const struct piece *piece = range->pieces; piece; piece = piece->next)
         if (piece->base < base + bytes && base < piece->base + piece->bytes)
             return false;
@@ -434,15 +440,15 @@ static bool is_clear(const struct range *range, uintptr_t base, uint64_t bytes)
 bool vest_map(void *address, uint64_t bytes, struct vest_physical *memory)
 {
     uintptr_t base = (uintptr_t)address;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_memory_lock);
     struct range *range = range_of(base);
-    bool fits = range && range->reservation && base + bytes <= range->base + range->bytes &&
-                is_clear(range, base, bytes) && add_piece(range, base, bytes, memory);
+    bool fits = memory && range && range->reservation && bytes <= memory->bytes && can_map(range, base, bytes) &&
+                add_piece(range, (struct piece){.base = base, .bytes = bytes, .memory = memory});
     if (fits)
-        memory->references++;
+        memory->mappings++;
     else
-        vest_log_misuse("mapping outside a reservation, or over another mapping", base);
-    pthread_mutex_unlock(&lock);
+        vest_log_misuse("mapping outside a reservation, over another mapping, or of more than there is", base);
+    pthread_mutex_unlock(&vest_memory_lock);
     return fits;
 }
 
@@ -450,29 +456,30 @@ bool vest_unmap(void *address, uint64_t bytes)
 {
     uintptr_t base = (uintptr_t)address, end = base + bytes;
     bool any = false;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_memory_lock);
     struct range *range = range_of(base);
     for (struct piece *piece = range && range->reservation ? range->pieces : NULL, *next; piece; piece = next) {
         next = piece->next;
         if (piece->base < base || piece->base + piece->bytes > end)
             continue;
         vest_content_forget((void *)piece->base, piece->bytes);
-        let_go(piece->memory);
+        piece->memory->mappings--;
+        free_unless_held(piece->memory);
         drop_piece(range, piece);
         any = true;
     }
     if (!any)
         vest_log_misuse("unmapping of an address where nothing is mapped", base);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_memory_lock);
     return any;
 }
 
 struct vest_physical *vest_mapped_at(const void *address)
 {
     pthread_once(&once, set_up);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_memory_lock);
     struct piece *piece = piece_of(range_of((uintptr_t)address), (uintptr_t)address);
     struct vest_physical *memory = piece ? piece->memory : NULL;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_memory_lock);
     return memory;
 }

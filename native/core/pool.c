@@ -3,6 +3,7 @@
  * Known limitation: the real pool's growth and reuse rules are not published; chunks of 32 MiB and best fit are a guess,
  * so a job that allocates this way says so in its estimate.
  */
+#include "memory.h"
 #include "vest.h"
 
 #include <pthread.h>
@@ -27,7 +28,7 @@ struct chunk {
     struct block *blocks;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t vest_pool_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct chunk *chunks;
 static uint64_t numbers[VEST_MAX_DEVICES][4];
 
@@ -54,7 +55,7 @@ static struct block *add_chunk(int device, uint64_t bytes)
     bytes = bytes <= CHUNK ? CHUNK : (bytes + LARGE_GRANULE - 1) / LARGE_GRANULE * LARGE_GRANULE;
     struct chunk *chunk = calloc(1, sizeof *chunk);
     struct block *block = calloc(1, sizeof *block);
-    void *base = chunk && block ? vest_alloc(device, bytes) : NULL;
+    void *base = chunk && block ? vest_alloc_for(VEST_OWNER_POOL, device, bytes) : NULL;
     if (!base) {
         free(chunk);
         free(block);
@@ -80,8 +81,10 @@ static void split(struct block *block, uint64_t bytes)
 void *vest_pool_alloc(int device, uint64_t bytes)
 {
     vest_log_unmodelled("cudart", "growth of the cudaMallocAsync pool", "guessed");
+    if (bytes == 0 || bytes > UINT64_MAX - BLOCK)
+        return NULL;
     bytes = (bytes + BLOCK - 1) / BLOCK * BLOCK;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_pool_lock);
     struct block *block = best_fit(device, bytes);
     if (!block)
         block = add_chunk(device, bytes);
@@ -90,7 +93,7 @@ void *vest_pool_alloc(int device, uint64_t bytes)
         block->taken = true;
         count(device, VEST_POOL_USED, (int64_t)block->bytes);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_pool_lock);
     return block ? (void *)block->base : NULL;
 }
 
@@ -108,7 +111,7 @@ static void merge_free_neighbours(struct chunk *chunk)
 bool vest_pool_free(void *address)
 {
     bool found = false;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_pool_lock);
     for (struct chunk *chunk = chunks; chunk && !found; chunk = chunk->next) {
         if ((uintptr_t)address - chunk->base >= chunk->bytes)
             continue;
@@ -121,13 +124,13 @@ bool vest_pool_free(void *address)
         }
         merge_free_neighbours(chunk);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_pool_lock);
     return found;
 }
 
 void vest_pool_trim(int device)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_pool_lock);
     for (struct chunk **link = &chunks; *link;) {
         struct chunk *chunk = *link;
         bool empty = chunk->device == device && !chunk->blocks->taken && !chunk->blocks->next;
@@ -137,24 +140,24 @@ void vest_pool_trim(int device)
         }
         *link = chunk->next;
         count(device, VEST_POOL_RESERVED, -(int64_t)chunk->bytes);
-        vest_free((void *)chunk->base);
+        vest_free_for(VEST_OWNER_POOL, (void *)chunk->base);
         free(chunk->blocks);
         free(chunk);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_pool_lock);
 }
 
 uint64_t vest_pool_number(int device, enum vest_pool_number which)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_pool_lock);
     uint64_t number = numbers[device][which];
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_pool_lock);
     return number;
 }
 
 void vest_pool_reset_high(int device, enum vest_pool_number which)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_pool_lock);
     numbers[device][which] = numbers[device][which - 1];
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_pool_lock);
 }

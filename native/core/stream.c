@@ -4,6 +4,7 @@
  * while a stream is captured PyTorch's allocator serves it from a private pool, and a stream that waits for an event of
  * a captured stream joins the capture.
  */
+#include "memory.h"
 #include "vest.h"
 
 #include <pthread.h>
@@ -23,7 +24,7 @@ struct vest_event {
     uint64_t capture;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t vest_stream_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t captures[MAX_CAPTURES]; /* ids of the captures under way */
 static uint64_t last_capture, last_stream = 2;
 
@@ -34,9 +35,9 @@ struct vest_stream *vest_stream_create(int device, int priority, unsigned flags)
     struct vest_stream *stream = calloc(1, sizeof *stream);
     if (!stream)
         return NULL;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&vest_stream_lock);
     *stream = (struct vest_stream){.device = device, .priority = priority, .flags = flags, .id = ++last_stream};
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_stream_lock);
     return stream;
 }
 
@@ -54,20 +55,7 @@ uint64_t vest_stream_id(const struct vest_stream *stream) { return is_object(str
 struct vest_event *vest_event_create(void) { return calloc(1, sizeof(struct vest_event)); }
 void vest_event_destroy(struct vest_event *event) { free(event); }
 
-void vest_event_record(struct vest_event *event, struct vest_stream *stream)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    event->recorded_ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-    event->capture = vest_capture_id(stream);
-}
-
-float vest_event_elapsed_ms(const struct vest_event *start, const struct vest_event *end)
-{
-    return (float)(end->recorded_ms - start->recorded_ms);
-}
-
-/* The slot of a capture under way; MAX_CAPTURES when there is none. Wants the lock held. */
+/* The slot of a capture under way; MAX_CAPTURES when there is none. Wants the lock held, as current_capture does. */
 static size_t slot_of(uint64_t id)
 {
     size_t slot = 0;
@@ -76,46 +64,67 @@ static size_t slot_of(uint64_t id)
     return slot;
 }
 
+static uint64_t current_capture(const struct vest_stream *stream)
+{
+    if (!is_object(stream) || !stream->capture)
+        return 0;
+    return slot_of(stream->capture) < MAX_CAPTURES ? stream->capture : 0;
+}
+
+void vest_event_record(struct vest_event *event, struct vest_stream *stream)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    pthread_mutex_lock(&vest_stream_lock);
+    event->recorded_ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+    event->capture = current_capture(stream);
+    pthread_mutex_unlock(&vest_stream_lock);
+}
+
+float vest_event_elapsed_ms(const struct vest_event *start, const struct vest_event *end)
+{
+    pthread_mutex_lock(&vest_stream_lock);
+    double elapsed_ms = end->recorded_ms - start->recorded_ms;
+    pthread_mutex_unlock(&vest_stream_lock);
+    return (float)elapsed_ms;
+}
+
 void vest_stream_wait(struct vest_stream *stream, const struct vest_event *event)
 {
-    if (!is_object(stream) || !event->capture)
+    if (!is_object(stream))
         return;
-    pthread_mutex_lock(&lock);
-    if (slot_of(event->capture) < MAX_CAPTURES)
+    pthread_mutex_lock(&vest_stream_lock);
+    if (event->capture && slot_of(event->capture) < MAX_CAPTURES)
         stream->capture = event->capture;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_stream_lock);
 }
 
 uint64_t vest_capture_id(const struct vest_stream *stream)
 {
-    if (!is_object(stream) || !stream->capture)
-        return 0;
-    pthread_mutex_lock(&lock);
-    uint64_t id = slot_of(stream->capture) < MAX_CAPTURES ? stream->capture : 0;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&vest_stream_lock);
+    uint64_t id = current_capture(stream);
+    pthread_mutex_unlock(&vest_stream_lock);
     return id;
 }
 
 bool vest_capture_begin(struct vest_stream *stream)
 {
-    if (!is_object(stream) || vest_capture_id(stream))
-        return false;
-    pthread_mutex_lock(&lock);
-    size_t slot = slot_of(0);
+    pthread_mutex_lock(&vest_stream_lock);
+    size_t slot = is_object(stream) && !current_capture(stream) ? slot_of(0) : MAX_CAPTURES;
     if (slot < MAX_CAPTURES)
         captures[slot] = stream->capture = ++last_capture;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&vest_stream_lock);
     return slot < MAX_CAPTURES;
 }
 
 bool vest_capture_end(struct vest_stream *stream)
 {
-    uint64_t id = vest_capture_id(stream);
-    if (!id)
-        return false;
-    pthread_mutex_lock(&lock);
-    captures[slot_of(id)] = 0;
-    stream->capture = 0;
-    pthread_mutex_unlock(&lock);
-    return true;
+    pthread_mutex_lock(&vest_stream_lock);
+    uint64_t id = current_capture(stream);
+    if (id) {
+        captures[slot_of(id)] = 0;
+        stream->capture = 0;
+    }
+    pthread_mutex_unlock(&vest_stream_lock);
+    return id != 0;
 }

@@ -1,5 +1,6 @@
 /* The event log: whole lines appended with one write() each, so that several processes can share the file and a killed
  * job leaves it readable. */
+#include "memory.h"
 #include "vest.h"
 
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int trace_fd = -1;
 
-static pthread_mutex_t names_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t vest_names_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct name {
     struct name *next;
     char text[];
@@ -72,7 +73,7 @@ static bool first_time(const char *library, const char *name)
 {
     char key[256];
     snprintf(key, sizeof key, "%s:%s", library, name);
-    pthread_mutex_lock(&names_lock);
+    pthread_mutex_lock(&vest_names_lock);
     struct name *seen = names_seen;
     while (seen && strcmp(seen->text, key) != 0)
         seen = seen->next;
@@ -83,7 +84,7 @@ static bool first_time(const char *library, const char *name)
         entry->next = names_seen;
         names_seen = entry;
     }
-    pthread_mutex_unlock(&names_lock);
+    pthread_mutex_unlock(&vest_names_lock);
     return first;
 }
 

@@ -60,9 +60,24 @@ def child_environment(
         VERITASEST_TRACE=str(trace_path),
         VERITASEST_DEVICE=device_text(gpu, build, limit_bytes, driver),
         VERITASEST_CUDNN_PROPERTIES=cudnn_properties(gpu, driver=driver),
+        VERITASEST_PLAN_CACHE=str(_plan_cache(base) or ""),
         VERITASEST_STOP=stop.text(),
     )
     return environment
+
+
+def _plan_cache(base: Mapping[str, str]) -> Path | None:
+    """The file that remembers cuDNN's answers from run to run; None where the user has no folder for it."""
+    home = base.get("HOME")
+    caches = base.get("XDG_CACHE_HOME") or (f"{home}/.cache" if home else "")
+    if not caches:
+        return None
+    folder = Path(caches) / "veritasest"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder / "cudnn-plans"
 
 
 def device_text(gpu: GPU, build: TorchBuild | None, limit_bytes: int | None, driver: int) -> str:

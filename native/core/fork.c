@@ -1,0 +1,24 @@
+/* fork() while other threads are at work: the child has the forking thread alone, so a lock that another one held would
+ * stay taken, and a list it was changing stay torn. Data loaders fork so, next to the thread that pins their batches. */
+#include "memory.h"
+
+static pthread_mutex_t *const locks[] = {&vest_pool_lock, &vest_memory_lock, &vest_content_lock,
+                                         &vest_host_lock, &vest_stream_lock, &vest_names_lock};
+#define LOCKS (sizeof locks / sizeof *locks)
+
+static void before_fork(void)
+{
+    for (size_t i = 0; i < LOCKS; i++)
+        pthread_mutex_lock(locks[i]);
+}
+
+static void after_fork(void)
+{
+    for (size_t i = LOCKS; i-- > 0;)
+        pthread_mutex_unlock(locks[i]);
+}
+
+__attribute__((constructor)) static void hold_locks_across_fork(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}

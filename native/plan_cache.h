@@ -1,0 +1,24 @@
+/* Finished cuDNN plans, remembered from run to run. */
+#ifndef VEST_PLAN_CACHE_H
+#define VEST_PLAN_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A running hash (two independent FNV-1a streams). `unknown`: something went in that has no hash of its own. */
+struct vest_digest {
+    uint64_t words[2];
+    bool unknown;
+};
+
+struct vest_plan {
+    int status;
+    int64_t workspace;
+};
+
+void vest_digest_add(struct vest_digest *digest, const void *bytes, size_t count);
+bool vest_plan_find(const struct vest_digest *digest, struct vest_plan *out);
+void vest_plan_add(const struct vest_digest *digest, const struct vest_plan *plan);
+
+#endif

@@ -1,0 +1,28 @@
+/* The tests of the emulated device's core: each claim is a function, run in a process with a device of its own. */
+#ifndef TEST_CORE_H
+#define TEST_CORE_H
+
+#undef NDEBUG
+#include "vest.h"
+
+#include <assert.h>
+
+#define KIB (1ull << 10)
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+
+struct test {
+    const char *name;
+    const char *device; /* VERITASEST_DEVICE; "": the H200 that the core has by itself */
+    void (*run)(void);
+};
+#define TEST(claim, device) {#claim, device, claim}
+
+/* Ends with a row of NULLs. */
+extern const struct test memory_tests[], content_tests[], thread_tests[], other_tests[];
+
+/* How often `text` occurs in the event log of this test's process. */
+int logged(const char *text);
+#define MISUSES() logged("\"kind\":\"misuse\"")
+
+#endif

@@ -1,0 +1,181 @@
+/* The target GPU, its attributes, pinned memory, streams and capture. */
+#include "test_core.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void the_device_text_is_read(void)
+{
+    const struct vest_gpu *gpu = vest_gpu();
+    assert(strcmp(gpu->name, "Some GPU") == 0 && gpu->count == 3 && gpu->cc == 89 && gpu->binary == 86);
+    assert(gpu->total_bytes == 8 * GIB && gpu->context_bytes == 300 * MIB && gpu->limit_bytes == UINT64_MAX);
+    assert(gpu->sms == 132); /* not given: the H200's */
+    assert(vest_set_device(2) && vest_device() == 2);
+    assert(!vest_set_device(3) && !vest_set_device(-1) && vest_device() == 2);
+}
+
+/* Whether the core ends a process with this device, and says which variable is at fault. */
+static bool aborts(const char *device)
+{
+    int status, says[2];
+    char text[256] = "";
+    assert(pipe(says) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+        dup2(says[1], STDERR_FILENO);
+        setenv("VERITASEST_DEVICE", device, 1);
+        vest_gpu();
+        _exit(0);
+    }
+    close(says[1]);
+    assert(read(says[0], text, sizeof text - 1) >= 0);
+    close(says[0]);
+    assert(waitpid(child, &status, 0) == child);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && strstr(text, "veritasest: VERITASEST_DEVICE: ");
+}
+
+static void a_device_text_with_mistakes_ends_the_process(void)
+{
+    static const char *const wrong[] = {
+        "sms",           "colour=1",       "sms=",           "sms=many",        "sms=12x",
+        "sms=-1",        "sms=+1",         "sms= 1",         "sms=4294967297",  "total=99999999999999999999",
+        "total=none",    "count=0",        "count=65",       "cc=90;sms",       "total=1024;context=1025",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (!aborts(wrong[i])) {
+            fprintf(stderr, "accepted: '%s'\n", wrong[i]);
+            assert(false);
+        }
+    assert(!aborts("") && !aborts(";sms=1;;cc=80;") && !aborts("limit=none") && !aborts("name="));
+}
+
+static void attributes_are_those_of_the_target(void)
+{
+    /* By their numbers in cudaDeviceAttr: threads a block, warp, SMs, major and minor, L2, opt-in shared memory. */
+    static const struct {
+        int number, value;
+    } expected[] = {{1, 1024}, {10, 32}, {16, 58}, {75, 8}, {76, 9}, {38, 50331648}, {97, 101376}, {39, 1536}, {106, 24},
+                    {33, 7}, {111, 1024}, {120, 0}, {95, 1}, {115, 1}, {17, 0}};
+    int value;
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        assert(vest_attribute(expected[i].number, 1, &value) && value == expected[i].value);
+    value = 7;
+    assert(!vest_attribute(9999, 0, &value) && value == 0);
+    assert(!vest_attribute(-1, 0, &value) && !vest_attribute(0, 0, &value));
+}
+
+static void occupancy_is_bounded_by_what_runs_out_first(void)
+{
+    /* An H200's multiprocessor: 2,048 threads, 65,536 registers (32 a thread), 228 KiB of shared memory, 32 blocks. */
+    assert(vest_occupancy(1024, 0) == 2 && vest_occupancy(32, 0) == 32 && vest_occupancy(33, 0) == 32);
+    assert(vest_occupancy(96, 0) == 2048 / 96);
+    assert(vest_occupancy(128, 113 * KIB) == 2); /* 2 x (113 + 1 reserved) = 228 */
+    assert(vest_occupancy(128, 113 * KIB + 1) == 1);
+    assert(vest_occupancy(128, 227 * KIB) == 1 && vest_occupancy(128, 227 * KIB + 1) == 0);
+    assert(vest_occupancy(0, 0) == 0 && vest_occupancy(-1, 0) == 0 && vest_occupancy(1024, SIZE_MAX) == 0);
+}
+
+static void devices_can_be_told_apart(void)
+{
+    char first[32], second[32];
+    unsigned char one[16], two[16];
+    vest_pci_bus_id(0, first, sizeof first);
+    vest_pci_bus_id(1, second, sizeof second);
+    vest_uuid(0, one);
+    vest_uuid(1, two);
+    assert(strcmp(first, "0000:06:00.0") == 0 && strcmp(second, "0000:07:00.0") == 0 && memcmp(one, two, 16) != 0);
+}
+
+static void pinned_memory_is_told_from_pageable(void)
+{
+    static char page[4096];
+    char *pinned = vest_host_alloc(5000);
+    assert(pinned && vest_is_pinned(pinned) && vest_is_pinned(pinned + 4999) && !vest_is_pinned(pinned + 5000));
+    assert(!vest_is_pinned(pinned - 1) && !vest_is_device(pinned) && !vest_is_pinned(page));
+    pinned[4999] = 1;
+    assert(vest_host_register(page, sizeof page) && vest_is_pinned(page + 4095) && !vest_is_pinned(page + 4096));
+    assert(!vest_host_free(page) && !vest_host_unregister(pinned)); /* each only by its own way */
+    assert(!vest_host_free(pinned + 1) && vest_is_pinned(page) && vest_is_pinned(pinned));
+    assert(vest_host_unregister(page) && !vest_host_unregister(page) && !vest_is_pinned(page));
+    assert(vest_host_free(pinned) && !vest_host_free(pinned) && !vest_is_pinned(pinned));
+    assert(logged("\"what\":\"free of pinned memory that is not allocated\"") == 3);
+    assert(!vest_host_alloc(0) && !vest_host_register(page, 0));
+    assert(vest_used_bytes(0) == 0);
+}
+
+static void streams_keep_what_they_were_made_with(void)
+{
+    struct vest_stream *a = vest_stream_create(1, -3, 1), *b = vest_stream_create(0, 0, 0);
+    struct vest_stream *legacy = NULL, *per_thread = (struct vest_stream *)2;
+    assert(vest_stream_device(a) == 1 && vest_stream_priority(a) == -3 && vest_stream_flags(a) == 1);
+    assert(vest_stream_id(a) > 2 && vest_stream_id(b) > 2 && vest_stream_id(a) != vest_stream_id(b));
+    assert(vest_set_device(1) && vest_stream_device(legacy) == 1 && vest_stream_id(per_thread) == 2);
+    assert(vest_stream_priority(per_thread) == 0 && vest_stream_flags(legacy) == 0);
+    assert(!vest_capture_begin(legacy) && !vest_capture_id(per_thread) && !vest_capture_end(legacy));
+    vest_stream_destroy(a);
+    vest_stream_destroy(b);
+    vest_stream_destroy(per_thread);
+}
+
+static void waiting_for_a_captured_stream_joins_its_capture(void)
+{
+    struct vest_stream *captured = vest_stream_create(0, 0, 0), *side = vest_stream_create(0, 0, 0);
+    struct vest_stream *further = vest_stream_create(0, 0, 0);
+    struct vest_event *before = vest_event_create(), *inside = vest_event_create(), *onward = vest_event_create();
+    vest_event_record(before, captured);
+    assert(vest_capture_begin(captured) && !vest_capture_begin(captured));
+    uint64_t id = vest_capture_id(captured);
+    vest_event_record(inside, captured);
+    vest_stream_wait(side, before); /* recorded before the capture: no part of it */
+    assert(id && vest_capture_id(side) == 0);
+    vest_stream_wait(side, inside);
+    vest_event_record(onward, side);
+    vest_stream_wait(further, onward); /* joined through another that joined */
+    assert(vest_capture_id(side) == id && vest_capture_id(further) == id && !vest_capture_begin(side));
+    assert(vest_capture_end(captured) && !vest_capture_end(captured));
+    assert(!vest_capture_id(captured) && !vest_capture_id(side) && !vest_capture_id(further));
+    vest_stream_wait(side, inside); /* an event of a capture that is over */
+    assert(!vest_capture_id(side) && vest_capture_begin(side) && vest_capture_id(side) != id);
+    assert(!vest_capture_id(further) && vest_capture_end(side));
+    assert(vest_event_elapsed_ms(before, onward) >= 0);
+    vest_event_destroy(before);
+    vest_event_destroy(inside);
+    vest_event_destroy(onward);
+    vest_stream_destroy(captured);
+    vest_stream_destroy(side);
+    vest_stream_destroy(further);
+}
+
+static void captures_at_once_are_kept_apart(void)
+{
+    struct vest_stream *streams[257];
+    for (int i = 0; i < 257; i++)
+        assert((streams[i] = vest_stream_create(0, 0, 0)) && vest_capture_begin(streams[i]) == (i < 256)); /* 256 slots */
+    assert(vest_capture_id(streams[0]) != vest_capture_id(streams[1]));
+    assert(vest_capture_end(streams[7]) && vest_capture_begin(streams[256]) && !vest_capture_id(streams[7]));
+    for (int i = 0; i < 257; i++) {
+        assert(vest_capture_end(streams[i]) == (i != 7));
+        vest_stream_destroy(streams[i]);
+    }
+}
+
+const struct test other_tests[] = {
+    TEST(the_device_text_is_read,
+         "name=Some GPU;count=3;cc=89;binary=86;total=8589934592;context=314572800;limit=none"),
+    TEST(a_device_text_with_mistakes_ends_the_process, ""),
+    TEST(attributes_are_those_of_the_target,
+         "count=2;cc=89;sms=58;l2=50331648;shared_optin=101376;threads_sm=1536;blocks_sm=24"),
+    TEST(occupancy_is_bounded_by_what_runs_out_first, ""),
+    TEST(devices_can_be_told_apart, "count=2"),
+    TEST(pinned_memory_is_told_from_pageable, ""),
+    TEST(streams_keep_what_they_were_made_with, "count=2"),
+    TEST(waiting_for_a_captured_stream_joins_its_capture, ""),
+    TEST(captures_at_once_are_kept_apart, ""),
+    {0},
+};
