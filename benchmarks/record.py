@@ -24,10 +24,13 @@ class Job:
     prec: str = "fp32"
     zg: str = "before"
     iters: int = 3
+    layout: str = "contiguous"
+    cudnn: str = "default"
 
     @property
     def name(self) -> str:
-        return f"{self.model} bs{self.bs} {self.opt} {self.prec} {self.zg}"
+        special = [word for word in (self.layout, self.cudnn) if word not in ("contiguous", "default")]
+        return " ".join([f"{self.model} bs{self.bs} {self.opt} {self.prec} {self.zg}", *special])
 
     @property
     def family(self) -> str:
@@ -46,6 +49,8 @@ def read_jobs(name: str, **columns: str) -> list[tuple[Job, dict[str, int]]]:
     jobs = []
     for line in (TRUTH / name).read_text().splitlines():
         row = json.loads(line)
+        if "model" not in row:  # the line that says where the others come from
+            continue
         job = Job(**{key: row[key] for key in Job.__dataclass_fields__ if key in row})
         jobs.append((job, {ours: row[theirs] for ours, theirs in columns.items()}))
     return jobs

@@ -1,6 +1,6 @@
-/* What cuDNN's Hopper cluster engines ask for on the GPU, worked out from the answer they give without a device.
+/* What two families of cuDNN's Hopper engines ask for on the GPU, worked out from the answer they give without a device.
  *
- * The engines (fp32: forward 67, data gradient 71, filter gradient 68; fp16 and bf16: 62, 67, 65) run a persistent kernel.
+ * The cluster engines (fp32: forward 67, data gradient 71, filter gradient 68; fp16 and bf16: 62, 67, 65) run a persistent kernel.
  * Its last, partly filled wave of output tiles may be split along K ("stream-K"); the workspace holds the partial tiles,
  * their barriers and a tile counter. A wave is what fits on the device at once: a handle asks the device, device
  * properties assume one GPC of 18 SMs. All else is the same code, so
@@ -139,6 +139,8 @@ static bool of_family(const struct plan *plan)
            plan->cga_n > 0 && tile_shape(plan->tile_size, &rows, &columns);
 }
 
+static int64_t least(int64_t one, int64_t other) { return one < other ? one : other; }
+static int64_t most(int64_t one, int64_t other) { return one > other ? one : other; }
 static int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
 
 static int64_t product(const int64_t *values, int from, int to)
@@ -188,27 +190,26 @@ static int64_t levels_of(int64_t parts)
 }
 
 /* How many blocks share one tile of the tail: the fewest among the fastest, by cuDNN's own model of the time. Costs are
- * cycles times 40 * `speed`, so that all are integers. */
-static int64_t splits(const struct plan *plan, int64_t rows, int64_t columns, int64_t most, bool single_wave)
+ * cycles times 40 * `speed`, so that all are integers. The reduction hides behind one of the full waves. With none, a long
+ * K is cut into pieces of just over 1,024 elements, if that makes nine or more. */
+static int64_t splits(const struct plan *plan, int64_t rows, int64_t columns, int64_t limit, int64_t full_waves)
 {
     const int64_t depth = plan->half && plan->tile_k == 1 ? 64 : 32, iterations = k_iterations(plan, depth);
-    int64_t pieces = iterations / (1024 / depth + 1);
-    if (pieces > most)
-        pieces = most;
-    if (single_wave && pieces >= 9)
+    const int64_t pieces = least(iterations / (1024 / depth + 1), limit);
+    if (!full_waves && pieces >= 9)
         return even(iterations, pieces);
     const int64_t speed = 24 * plan->memory_khz / plan->sm_khz, tile_bytes = rows * columns * 4;
     const int64_t step = rows * columns * depth * 40 * speed / (plan->bf16 ? 8192 : 1024);
-    const int64_t split_step = rows == 128 && columns == 64 && depth == 32 ? step * 11 / 10 : step;
+    const bool slower = rows == 128 && columns == 64 && depth == 32 && (plan->kind != DATA || plan->half);
+    const int64_t split_step = slower ? step * 11 / 10 : step, wave_cost = iterations * split_step;
     const int64_t level = 40 * speed * 2000 + 110 * tile_bytes, exchange = 80 * tile_bytes;
-    int64_t best = 1, cheapest = iterations * step * (single_wave ? 1 : 2);
-    for (int64_t parts = 2; parts <= most && parts <= iterations * depth / 128; parts++) {
-        int64_t reduction = levels_of(parts) * level;
-        if (!single_wave) {
-            int64_t hidden = iterations * split_step;
-            reduction = hidden > reduction + exchange ? hidden : reduction + exchange;
-        }
-        int64_t cost = up(iterations, parts) * split_step + reduction;
+    int64_t best = 1, cheapest = (full_waves + 1) * iterations * step;
+    for (int64_t parts = 2; parts <= least(limit, iterations * depth / 128); parts++) {
+        int64_t cost = up(iterations, parts) * split_step, reduction = levels_of(parts) * level;
+        if (full_waves)
+            cost += (full_waves - 1) * wave_cost + most(wave_cost, reduction + exchange);
+        else
+            cost += reduction;
         if (cost < cheapest) {
             best = parts;
             cheapest = cost;
@@ -228,15 +229,15 @@ static int64_t barriers(int64_t parts)
     return total;
 }
 
-/* Bytes of partial tiles, barriers and tile counter when `wave` blocks fit on the device. */
-static int64_t scheduler(const struct plan *plan, int64_t wave)
+/* Bytes of partial tiles, barriers and tile counter of `problems` equal convolutions run as one. */
+static int64_t batch_scheduler(const struct plan *plan, int64_t problems, int64_t wave)
 {
     int64_t rows = 0, columns = 0, partial_tiles = 0;
     tile_shape(plan->tile_size, &rows, &columns);
-    const int64_t tiles = output_tiles(plan, rows, columns), tail = tiles % wave;
+    const int64_t tiles = problems * output_tiles(plan, rows, columns), tail = tiles % wave;
     int64_t counters = tiles > 2 * wave;
     if (plan->workspace_knob == 0 && tail > 0 && 2 * tail <= wave) {
-        int64_t parts = splits(plan, rows, columns, wave / tail, tiles < wave);
+        int64_t parts = splits(plan, rows, columns, wave / tail, tiles / wave);
         if (parts > 1) {
             counters += 8 + tail * barriers(parts);
             partial_tiles = tail * parts;
@@ -245,10 +246,65 @@ static int64_t scheduler(const struct plan *plan, int64_t wave)
     return counters ? 127 + 4 * counters + partial_tiles * rows * columns * 4 : 0;
 }
 
+/* The same for any number of groups. Wider than 256 channels they run one after the other, each with its own part;
+ * narrower ones run as one batch of square problems, their channels padded to a power of two and packed until they fill
+ * a tile's columns. */
+static int64_t scheduler(const struct plan *plan, int64_t wave)
+{
+    const int64_t groups = plan->x[1] / plan->w[1];
+    if (groups <= 1)
+        return batch_scheduler(plan, 1, wave);
+    struct plan one = *plan;
+    const int64_t channels = most(plan->w[1], plan->w[0] / groups);
+    if (channels > 256) {
+        one.w[0] = plan->w[0] / groups;
+        return groups * up(batch_scheduler(&one, 1, wave), 16) * 16;
+    }
+    int64_t rows = 0, columns = 0, width = 1;
+    tile_shape(plan->tile_size, &rows, &columns);
+    while (width < channels)
+        width *= 2;
+    one.w[0] = one.w[1] = most(columns, width);
+    return batch_scheduler(&one, up(groups, one.w[0] / width), wave);
+}
+
+/* What the 1x1 engines backed by cuBLASLt ask for besides their partial sums: 0, 272 or 400 bytes. A fit: right on 439 of
+ * 446 plans of one recording and on 160 of 201 of another, which has more odd sizes; where rows are not whole 16 bytes the
+ * real heuristics may choose an algorithm with a workspace of its own. */
+static int64_t lt_bytes(const struct plan *plan)
+{
+    const int64_t size = plan->half ? 2 : 4, pixels = product(plan->x, 2, plan->dims);
+    const int64_t inner = plan->kind == FORWARD ? plan->w[1] : plan->kind == DATA ? plan->w[0] : pixels;
+    const int64_t width = plan->kind == FORWARD ? plan->w[0] : plan->w[1];
+    const int64_t height = plan->kind == FILTER ? plan->w[0] : pixels;
+    const bool aligned = pixels * size % 16 == 0 && width * size % 16 == 0 &&
+                         (plan->kind != FILTER || plan->w[0] * size % 16 == 0);
+    if (plan->workspace_knob == 0)
+        return 0;
+    if (!aligned || inner < 32) {
+        vest_log_unmodelled("cudnn", "workspace of cuBLASLt in an odd-sized 1x1 convolution", "guessed");
+        return 0;
+    }
+    const int64_t outputs = plan->x[0] * height * width;
+    if (plan->half)
+        return outputs >= 1 << 21 ? 272 : 0;
+    return outputs >= 1 << 20 ? 400 : 0;
+}
+
+static bool is_lt_backed(const struct plan *plan)
+{
+    static const int engines[] = {58, 63, 62};
+    return plan->engine == engines[plan->kind] && plan->workspace_knob >= 0 && plan->cga_m == 0;
+}
+
 int64_t vest_hopper_workspace(const char *text, int64_t deviceless)
 {
     struct plan plan = {0};
-    if (!read_plan(text, &plan) || !of_family(&plan))
+    if (!read_plan(text, &plan))
+        return deviceless;
+    if (is_lt_backed(&plan))
+        return deviceless + lt_bytes(&plan);
+    if (!of_family(&plan))
         return deviceless;
     int64_t cluster = plan.cga_m * plan.cga_n, wave = wave_of(cluster);
     if (!wave || cluster > GPC_SMS) {

@@ -152,10 +152,21 @@ OPTIMIZERS = {
 AUTOCAST = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def run(model, bs, opt, prec, zg, iters, dev="cuda"):
+def set_cudnn(cudnn):
+    torch.backends.cudnn.benchmark = cudnn == "benchmark"
+    torch.backends.cudnn.deterministic = cudnn == "deterministic"
+    torch.backends.cudnn.enabled = cudnn != "disabled"
+    torch.backends.cudnn.allow_tf32 = cudnn != "no_tf32"
+
+
+def run(model, bs, opt, prec, zg, iters, layout, cudnn, dev="cuda"):  # noqa: C901 (see above: one function on purpose)
     torch.manual_seed(0)
+    if cudnn != "default":
+        set_cudnn(cudnn)
     m, (kind, classes, size) = build(model)
     m = m.to(dev).train()
+    if layout == "channels_last":
+        m = m.to(memory_format=torch.channels_last)
     optimizer = OPTIMIZERS[opt](m.parameters())
     scaler = torch.amp.GradScaler("cuda") if prec == "fp16" else None
     for _ in range(iters):
@@ -168,6 +179,8 @@ def run(model, bs, opt, prec, zg, iters, dev="cuda"):
         else:
             x = torch.randint(classes, (bs, size)).to(dev)
             y = torch.randint(classes, (bs, size)).to(dev)
+        if layout == "channels_last":
+            x = x.to(memory_format=torch.channels_last)
         if zg == "before":
             optimizer.zero_grad()
         with torch.autocast("cuda", dtype=AUTOCAST[prec], enabled=prec != "fp32"):
@@ -201,6 +214,9 @@ def main():
     parser.add_argument("--prec", choices=AUTOCAST, default="fp32")
     parser.add_argument("--zg", choices=["before", "mid", "after"], default="before", help="where zero_grad() stands")
     parser.add_argument("--iters", type=int, default=3)
+    parser.add_argument("--layout", choices=["contiguous", "channels_last"], default="contiguous")
+    modes = ["default", "benchmark", "deterministic", "disabled", "no_tf32"]
+    parser.add_argument("--cudnn", choices=modes, default="default")
     job = vars(parser.parse_args())
     print(json.dumps({**job, **run(**job)}))
 

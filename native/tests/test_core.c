@@ -1,7 +1,6 @@
 /* Runs the core's tests, each in a process of its own, with its device in VERITASEST_DEVICE and a fresh event log. */
 #include "test_core.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,30 +21,27 @@ int logged(const char *text)
     return count;
 }
 
-static void run_here(const struct test *test)
+static void run_here(const struct test *test, const char *log_path)
 {
-    char path[] = "/tmp/test_core.XXXXXX";
-    int log = mkstemp(path);
-    assert(log >= 0);
-    close(log);
-    setenv("VERITASEST_TRACE", path, 1);
+    setenv("VERITASEST_TRACE", log_path, 1);
     setenv("VERITASEST_DEVICE", test->device, 1);
     test->run();
     for (int device = 0; device < vest_gpu()->count; device++)
         assert(vest_used_bytes(device) == 0);
-    unlink(path);
 }
 
 static bool passes(const struct test *test)
 {
-    int status;
+    char log_path[] = "/tmp/test_core.XXXXXX";
+    int status, log = mkstemp(log_path);
+    assert(log >= 0 && close(log) == 0);
     pid_t child = fork();
     assert(child >= 0);
     if (child == 0) {
-        run_here(test);
+        run_here(test, log_path);
         exit(0);
     }
-    assert(waitpid(child, &status, 0) == child);
+    assert(waitpid(child, &status, 0) == child && unlink(log_path) == 0);
     if (status)
         fprintf(stderr, "FAILED %s (%s %d)\n", test->name, WIFSIGNALED(status) ? "signal" : "exit code",
                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));

@@ -76,14 +76,15 @@ static void wrong_frees_are_reported_and_not_counted(void)
 static void memory_of_the_context_is_not_the_jobs_to_free(void)
 {
     struct vest_extent extent;
-    char *a = vest_alloc(0, 64 * MIB), *b = vest_alloc(0, 64 * MIB), *lower = a < b ? a : b, *other = a < b ? b : a;
-    char *tail = vest_alloc(0, 96 * MIB); /* leaves no room: 64 MiB can only go where `lower` was */
-    vest_free(lower);
-    vest_context_grow(64 * MIB);
-    assert(vest_used_bytes(0) == (64 + 96) * MIB);
-    assert(!vest_free(lower) && !vest_find(lower, &extent));
-    assert(vest_used_bytes(0) == (64 + 96) * MIB && MISUSES() == 1);
-    assert(vest_free(other) && vest_free(tail));
+    char *a = vest_alloc(0, 60 * MIB), *b = vest_alloc(0, 36 * MIB); /* the second starts a range: 4 MiB were left */
+    char *tail = vest_alloc(0, 28 * MIB);
+    assert(tail == b + 36 * MIB);
+    vest_free(b);
+    vest_context_grow(36 * MIB); /* no gap but this one has the size */
+    assert(vest_used_bytes(0) == (60 + 28) * MIB);
+    assert(!vest_free(b) && !vest_find(b, &extent));
+    assert(vest_used_bytes(0) == (60 + 28) * MIB && MISUSES() == 1);
+    assert(vest_free(a) && vest_free(tail));
 }
 
 static void launches_are_not_in_the_books(void)

@@ -9,7 +9,7 @@
 
 #define THREADS 8
 #define ROUNDS 100
-#define FORKS 40
+#define FORKS 200
 #define DEADLOCK_S 60
 
 static pthread_barrier_t start;
