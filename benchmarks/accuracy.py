@@ -111,6 +111,8 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", metavar="PATTERN", default="*", help="jobs whose name matches, as in 'gpt*bf16*'")
     parser.add_argument("--family", choices=["plain", "cnn", "rnn"], help="jobs of this family")
+    recordings = ["first", "script", "unseen"]
+    parser.add_argument("--truth", choices=recordings, default="first", help="which recording, see truth/README.md")
     parser.add_argument("--minimum", action="store_true", help="the smallest capacity, for the jobs that have it")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results of this build")
     return parser.parse_args()
@@ -118,10 +120,10 @@ def options() -> argparse.Namespace:
 
 def main() -> int:
     args = options()
-    what = "minimum" if args.minimum else "accuracy"
+    what = "minimum" if args.minimum else "accuracy" if args.truth == "first" else f"accuracy_{args.truth}"
     jobs = [
         (job, truth)
-        for job, truth in (minima() if args.minimum else peaks())
+        for job, truth in (minima() if args.minimum else peaks(args.truth))
         if fnmatch(job.name, args.only) and args.family in (None, job.family)
     ]
     if not jobs:

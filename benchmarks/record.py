@@ -56,8 +56,10 @@ def read_jobs(name: str, **columns: str) -> list[tuple[Job, dict[str, int]]]:
     return jobs
 
 
-def peaks() -> list[tuple[Job, dict[str, int]]]:
-    return read_jobs("h200_peaks.jsonl", allocated_bytes="allocated_peak", reserved_bytes="reserved_peak")
+def peaks(which: str = "first") -> list[tuple[Job, dict[str, int]]]:
+    """The peaks of one recording, see truth/README.md: "first", "script" or "unseen"."""
+    name = "h200_peaks.jsonl" if which == "first" else f"h200_peaks_{which}.jsonl"
+    return read_jobs(name, allocated_bytes="allocated_peak", reserved_bytes="reserved_peak")
 
 
 def minima() -> list[tuple[Job, dict[str, int]]]:

@@ -204,15 +204,16 @@ static void mappings_keep_to_their_reservation(void)
 {
     char *range = vest_reserve(32 * MIB, 0), *plain = vest_alloc(0, 2 * MIB);
     struct vest_physical *memory = vest_physical_create(0, 4 * MIB);
-    assert(vest_map(range, 4 * MIB, memory));
-    assert(!vest_map(range + 2 * MIB, 4 * MIB, memory));     /* over another */
+    assert(vest_map(range + 4 * MIB, 4 * MIB, memory));
+    assert(!vest_map(range + 2 * MIB, 4 * MIB, memory));     /* over another, from below and from above */
+    assert(!vest_map(range + 6 * MIB, 4 * MIB, memory));
     assert(!vest_map(range + 30 * MIB, 4 * MIB, memory));    /* over the end */
     assert(!vest_map(range + 8 * MIB, -8 * MIB, memory));    /* over the end of all addresses */
     assert(!vest_map(range + 8 * MIB, 6 * MIB, memory));     /* more than there is */
     assert(!vest_map(range + 8 * MIB, 0, memory));
     assert(!vest_map(range + 9 * MIB, 2 * MIB, memory));     /* not on a granule */
     assert(!vest_map(plain, 2 * MIB, memory) && !vest_map(NULL, 2 * MIB, memory) && !vest_map(range, 2 * MIB, NULL));
-    assert(MISUSES() == 9);
+    assert(MISUSES() == 10);
     assert(vest_unmap(range, 32 * MIB) && vest_physical_release(memory) && vest_free(plain));
     assert(vest_unreserve(range, 32 * MIB));
 }

@@ -1,0 +1,153 @@
+"""How the emulated cuDNN's answers for RNN, CTC loss, batch normalisation and dropout compare with a real GPU's.
+
+    python benchmarks/workspaces/score_cudnn.py            a table; VERITASEST_LIB names another build of the stand-ins
+
+Every recorded configuration (truth/h200_rnn.jsonl, truth/h200_legacy.jsonl) is asked again, by the recorders
+themselves, on the emulated device. A fifth of them, drawn by a hash of the configuration, was kept aside while the
+models in native/cudnn_rnn.c and native/cudnn_legacy.c were fitted: `unseen`. A refusal is an answer like any other; a
+configuration counts as exact when all of its answers are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from veritasest.device import StopRule, child_environment, inspect_build, installed
+from veritasest.gpus import find
+
+HERE = Path(__file__).resolve().parent
+RECORDINGS = {"rnn": HERE / "truth/h200_rnn.jsonl", "legacy": HERE / "truth/h200_legacy.jsonl"}
+NEAR_BYTES = 64 * 1024
+RNN_INPUTS = "call mode algo layers bidirectional input hidden projection dropout batch steps dtype tf32 padded_io lengths"
+CTC_INPUTS = "call steps batch alphabet label_lengths max_label_length algo"
+INPUTS = {
+    "rnn": RNN_INPUTS.split(),
+    "ctc_old": CTC_INPUTS.split(),
+    "ctc_v8": CTC_INPUTS.split(),
+    "batch_norm": ["call", "shape", "mode", "operation", "layout", "dtype"],
+    "dropout_states": ["call"],
+    "dropout_reserve": ["call", "shape"],
+}
+ANSWERS = ["weight_bytes", "training", "inference", "offsets", "bytes", "forward_bytes", "backward_bytes"]
+ANSWERS += ["reserve_bytes", "status"]
+
+Row = dict[str, object]
+
+# Runs on the emulated device: reads recorded rows, writes what the recorder is told there.
+ASKER = """
+import importlib, json, sys
+import torch
+sys.path.insert(0, sys.argv[1])
+from recording import RefusedError
+torch.empty(1, device="cuda")
+for name, path in zip(sys.argv[3::2], sys.argv[4::2]):
+    ask = importlib.import_module(f"record_{name}").start()
+    with open(path) as recorded, open(f"{sys.argv[2]}/{name}.jsonl", "w") as told:
+        for row in map(json.loads, recorded):
+            if "provenance" in row:
+                continue
+            try:
+                answers = {"status": 0, **ask(row)}
+            except RefusedError as refused:
+                answers = {"status": refused.status}
+            told.write(json.dumps(answers) + "\\n")
+"""
+
+
+def is_unseen(row: Row) -> bool:
+    """Whether a configuration was kept aside while fitting: one in five, by what was asked alone."""
+    asked = {name: row[name] for name in INPUTS[str(row["call"])]}
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).digest()[0] % 5 == 0
+
+
+def recorded(name: str) -> list[Row]:
+    rows = [json.loads(line) for line in RECORDINGS[name].read_text().splitlines()]
+    return [row for row in rows if "provenance" not in row]
+
+
+def told(folder: Path) -> dict[str, list[Row]]:
+    """The emulated device's answers, in the recordings' order. Its trace is left in `folder`/trace."""
+    environment = child_environment(
+        installation=installed(),
+        gpu=find("h200"),
+        build=inspect_build(sys.executable, cwd=folder, env=os.environ),
+        limit_bytes=None,
+        trace_path=folder / "trace",
+        stop=StopRule(until_exit=True),
+        base=os.environ,
+    )
+    places = [str(part) for pair in RECORDINGS.items() for part in pair]
+    command = [sys.executable, "-c", ASKER, str(HERE), str(folder), *places]
+    subprocess.run(command, env=environment, cwd=folder, check=True, stdout=sys.stderr)
+    lines = {name: (folder / f"{name}.jsonl").read_text().splitlines() for name in RECORDINGS}
+    return {name: [json.loads(line) for line in lines[name]] for name in RECORDINGS}
+
+
+def numbers(value: object) -> list[int | None]:
+    """All numbers in an answer, in order; None where there is none or it was refused."""
+    if isinstance(value, list):
+        return [number for part in value for number in numbers(part)]
+    return [value] if isinstance(value, int) else [None]
+
+
+def off_bytes(row: Row, answer: Row) -> float:
+    """The largest difference between recorded and emulated numbers; infinite where only one of them was refused."""
+    worst = 0.0
+    for name in ANSWERS:
+        pairs = list(zip(numbers(row.get(name)), numbers(answer.get(name)), strict=False))
+        if len(numbers(row.get(name))) != len(numbers(answer.get(name))) or any((a is None) != (b is None) for a, b in pairs):
+            return float("inf")
+        worst = max([worst, *(abs(a - b) for a, b in pairs if a is not None and b is not None)])
+    return worst
+
+
+def group(row: Row) -> str:
+    parts = [row["call"], row.get("algo") if row["call"] == "rnn" else row.get("mode"), row.get("dtype")]
+    return " ".join(str(part) for part in parts if part)
+
+
+def scores() -> Iterator[tuple[Row, float]]:
+    """Every recorded configuration with the distance of the emulated answer."""
+    with tempfile.TemporaryDirectory() as folder:
+        answers = told(Path(folder))
+    for name in RECORDINGS:
+        rows = recorded(name)
+        if len(rows) != len(answers[name]):
+            raise RuntimeError(f"{name}: {len(rows)} configurations recorded, {len(answers[name])} answered")
+        yield from ((row, off_bytes(row, answer)) for row, answer in zip(rows, answers[name], strict=True))
+
+
+def summary(offs: list[float]) -> str:
+    exact = sum(off == 0 for off in offs) / len(offs)
+    near = sum(off <= NEAR_BYTES for off in offs) / len(offs)
+    return f"{len(offs):5d} {exact:7.1%} {near:7.1%} {max(offs):12,.0f}"
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--misses", action="store_true", help="print every configuration that is not exact")
+    options = parser.parse_args(argv)
+    groups: dict[str, dict[bool, list[float]]] = defaultdict(lambda: {False: [], True: []})
+    for row, off in scores():
+        for name in (group(row), "all"):
+            groups[name][is_unseen(row)].append(off)
+        if options.misses and off:
+            print(f"off by {off:,.0f}: {json.dumps(row)}")
+    columns = "count   exact  64 KiB  worst bytes"
+    print(f"{'':34}{'seen: ' + columns:>42}   {'unseen: ' + columns}")
+    for name in sorted(groups):
+        print(f"{name:34}", "   ".join(f"{summary(offs) if offs else '':>41}" for offs in groups[name].values()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
