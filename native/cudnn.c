@@ -1,7 +1,7 @@
 /* Stands in front of the real cuDNN: plans are asked of it (cudnn_plans.c), nothing is executed.
  *
- * Calls that need a live handle are answered by a size model where there is one (cudnn_rnn.c, cudnn_legacy.c) and by a
- * recorded refusal where there is none.
+ * Calls that need a live handle are answered by a size model where there is one (cudnn_rnn.c, cudnn_legacy.c...) and by
+ * a recorded refusal where there is none.
  */
 #include "cudnn.h"
 

@@ -4,8 +4,8 @@
 
 Every recorded configuration (truth/h200_rnn.jsonl, truth/h200_legacy.jsonl) is asked again, by the recorders
 themselves, on the emulated device. A fifth of them, drawn by a hash of the configuration, was kept aside while the
-models in native/cudnn_rnn.c and native/cudnn_legacy.c were fitted: `unseen`. A refusal is an answer like any other; a
-configuration counts as exact when all of its answers are.
+models in native/cudnn_rnn_sizes.c and native/cudnn_legacy.c were fitted: `unseen`. A refusal is an answer like any
+other; a configuration counts as exact when all of its answers are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -21,16 +20,17 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from veritasest.device import StopRule, child_environment, inspect_build, installed
-from veritasest.gpus import find
+from emulated import emulated_environment
 
 HERE = Path(__file__).resolve().parent
 RECORDINGS = {"rnn": HERE / "truth/h200_rnn.jsonl", "legacy": HERE / "truth/h200_legacy.jsonl"}
 NEAR_BYTES = 64 * 1024
-RNN_INPUTS = "call mode algo layers bidirectional input hidden projection dropout batch steps dtype tf32 padded_io lengths"
+RNN_INPUTS = (
+    "call mode algo layers bidirectional input hidden projection dropout batch steps dtype tf32 padded_io lengths"
+)
 CTC_INPUTS = "call steps batch alphabet label_lengths max_label_length algo"
 INPUTS = {
-    "rnn": RNN_INPUTS.split(),
+    "rnn": [*RNN_INPUTS.split(), "lengths"],
     "ctc_old": CTC_INPUTS.split(),
     "ctc_v8": CTC_INPUTS.split(),
     "batch_norm": ["call", "shape", "mode", "operation", "layout", "dtype"],
@@ -76,15 +76,7 @@ def recorded(name: str) -> list[Row]:
 
 def told(folder: Path) -> dict[str, list[Row]]:
     """The emulated device's answers, in the recordings' order. Its trace is left in `folder`/trace."""
-    environment = child_environment(
-        installation=installed(),
-        gpu=find("h200"),
-        build=inspect_build(sys.executable, cwd=folder, env=os.environ),
-        limit_bytes=None,
-        trace_path=folder / "trace",
-        stop=StopRule(until_exit=True),
-        base=os.environ,
-    )
+    environment = emulated_environment(folder / "trace")
     places = [str(part) for pair in RECORDINGS.items() for part in pair]
     command = [sys.executable, "-c", ASKER, str(HERE), str(folder), *places]
     subprocess.run(command, env=environment, cwd=folder, check=True, stdout=sys.stderr)
@@ -103,10 +95,11 @@ def off_bytes(row: Row, answer: Row) -> float:
     """The largest difference between recorded and emulated numbers; infinite where only one of them was refused."""
     worst = 0.0
     for name in ANSWERS:
-        pairs = list(zip(numbers(row.get(name)), numbers(answer.get(name)), strict=False))
-        if len(numbers(row.get(name))) != len(numbers(answer.get(name))) or any((a is None) != (b is None) for a, b in pairs):
+        real, emulated = numbers(row.get(name)), numbers(answer.get(name))
+        if [number is None for number in real] != [number is None for number in emulated]:
             return float("inf")
-        worst = max([worst, *(abs(a - b) for a, b in pairs if a is not None and b is not None)])
+        both = [(a, b) for a, b in zip(real, emulated, strict=True) if a is not None and b is not None]
+        worst = max([worst, *(abs(a - b) for a, b in both)])
     return worst
 
 

@@ -98,6 +98,9 @@ class Recorder:
                 self._trace.write("roles", role=role, addresses=addresses)
 
     def _on_step(self) -> None:
+        if self._steps == 1 and self._torch.backends.cudnn.benchmark:
+            name = "which convolution is fastest, under cudnn.benchmark"
+            self._trace.write("unmodelled", library="cudnn", name=name, how="guessed")
         for device in self._devices():
             self._trace.write("step", step=self._steps, device=device, **self._memory(device))
         self._notice_peak()

@@ -1,0 +1,79 @@
+"""How the emulated cuDNN's workspaces for convolutions compare with a real GPU's.
+
+    python benchmarks/workspaces/score_convs.py [--workers 2]      exits 1 when less than 97 % are exact
+
+The convolutions of truth/h200_convs_handle.txt.gz (800 random shapes, forward and both gradients, recorded on an H200
+by record_convs.py) are run again on the emulated device and the plans compared: engine, knobs and workspace. None of
+them was used to make the rules in native/cudnn_hopper.c.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from cluster_rule import parse
+from emulated import emulated_environment
+
+HERE = Path(__file__).resolve().parent
+TRUTH = HERE / "truth/h200_convs_handle.txt.gz"
+NEAR_BYTES = 64 * 1024
+BAR = 0.97
+
+Plans = dict[int, list[tuple[dict, int]]]
+
+
+def read(path: Path) -> Plans:
+    """The plans of each convolution, by its number."""
+    plans: Plans = {}
+    current: list = []
+    with gzip.open(path, "rt") as lines:
+        for line in lines:
+            if line.startswith("CONV "):
+                current = plans.setdefault(json.loads(line[5:])["index"], [])
+            elif not line.startswith("#") and (parsed := parse(line)):
+                current.append(parsed)
+    return plans
+
+
+def emulate(folder: Path, workers: int) -> Plans:
+    words = [sys.executable, str(HERE / "record_convs.py"), str(folder), "--label", "deviceprop", "--limit", "900"]
+    environment = emulated_environment(folder / "trace.vest")
+    subprocess.run([*words, "--workers", str(workers)], env=environment, check=True)
+    return read(folder / "convs_deviceprop.txt.gz")
+
+
+def compare(truth: Plans, found: Plans) -> Counter[str]:
+    score: Counter[str] = Counter()
+    for number, recorded in truth.items():
+        for (plan, size), (ours, our_size) in zip(recorded, found.get(number, []), strict=True):
+            miss = abs(our_size - size)
+            score["plans"] += 1
+            score["same engine and knobs"] += (plan["engine"], plan["knobs"]) == (ours["engine"], ours["knobs"])
+            score["workspace exact"] += miss == 0
+            score["within 64 KiB"] += miss <= NEAR_BYTES
+            score["too low"] += our_size < size
+            score["worst miss"] = max(score["worst miss"], miss)
+    return score
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--workers", type=int, default=2)
+    workers = parser.parse_args().workers
+    with tempfile.TemporaryDirectory(prefix="veritasest-convs-") as folder:
+        score = compare(read(TRUTH), emulate(Path(folder), workers))
+    for name, value in score.items():
+        share = "" if name in ("plans", "worst miss") else f"  {value / score['plans']:.2%}"
+        print(f"{name:24}{value:12,}{share}")
+    return int(score["workspace exact"] < BAR * score["plans"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
