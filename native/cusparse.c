@@ -1,6 +1,6 @@
 /* cuSPARSE: descriptors remember shapes; sparse products do nothing.
  *
- * Buffer sizes follow formulas read off 600 answers recorded on an H200 with cuSPARSE 12.6.3
+ * Buffer sizes follow formulas read off 560 answers recorded on an H200 with cuSPARSE 12.6.3
  * (benchmarks/workspaces/truth/h200_solver.jsonl; benchmarks/workspaces/score_libraries.py compares). PyTorch's
  * products and triangular solves over CSR matrices are exact there.
  *
