@@ -15,6 +15,8 @@
 
 enum { SUCCESS = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 3, INVALID_VALUE = 7 };
 
+#include "object.h"
+
 /* The cuBLAS that the reference torch build of each CUDA major ships. */
 #if VEST_CUDA_MAJOR >= 13
 static const int VERSION[3] = {13, 1, 0};
@@ -58,25 +60,6 @@ VEST_EXPORT int cublasDestroy_v2(struct handle *handle)
     free(handle);
     return SUCCESS;
 }
-
-/* A setting of the handle: what was set is what is given back. */
-#define SETTING(setter, getter, type, field)                                                                           \
-    VEST_EXPORT int setter(struct handle *handle, type value)                                                          \
-    {                                                                                                                  \
-        if (!handle)                                                                                                   \
-            return NOT_INITIALIZED;                                                                                    \
-        handle->field = value;                                                                                         \
-        return SUCCESS;                                                                                                \
-    }                                                                                                                  \
-    VEST_EXPORT int getter(struct handle *handle, type *value)                                                         \
-    {                                                                                                                  \
-        if (!handle)                                                                                                   \
-            return NOT_INITIALIZED;                                                                                    \
-        if (!value)                                                                                                    \
-            return INVALID_VALUE;                                                                                      \
-        *value = handle->field;                                                                                        \
-        return SUCCESS;                                                                                                \
-    }
 
 SETTING(cublasSetStream_v2, cublasGetStream_v2, void *, stream)
 SETTING(cublasSetPointerMode_v2, cublasGetPointerMode_v2, int, pointer_mode)

@@ -17,6 +17,8 @@
 #include "tables/cublaslt_unknown.def"
 
 enum { SUCCESS = 0, ALLOC_FAILED = 3, INVALID_VALUE = 7 };
+
+#include "object.h"
 enum { PRODUCT_BYTES = 256, OTHER_BYTES = 64, SLOT = 8 };
 
 /* The cuBLASLt that the reference torch build of each CUDA major ships. */
@@ -67,18 +69,6 @@ VEST_EXPORT int cublasLtHeuristicsCacheGetCapacity(size_t *capacity)
 VEST_EXPORT int cublasLtHeuristicsCacheSetCapacity(size_t capacity)
 {
     cache_capacity = capacity;
-    return SUCCESS;
-}
-
-static int create(void **out, size_t bytes)
-{
-    *out = calloc(1, bytes);
-    return *out ? SUCCESS : ALLOC_FAILED;
-}
-
-static int destroy(void *object)
-{
-    free(object);
     return SUCCESS;
 }
 

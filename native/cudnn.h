@@ -16,6 +16,6 @@ void *vest_cudnn_real(const char *name);
         function = (result(*)(__VA_ARGS__))vest_cudnn_real(#name);
 
 /* The workspace a plan has on the GPU, from its JSON text and the device-less answer; see cudnn_hopper.c. */
-int64_t vest_hopper_workspace(const char *plan, int64_t deviceless);
+int64_t vest_hopper_workspace(const char *plan, int64_t deviceless, bool *guessed);
 
 #endif

@@ -271,7 +271,7 @@ static int64_t scheduler(const struct plan *plan, int64_t wave)
 /* What the 1x1 engines backed by cuBLASLt ask for besides their partial sums: 0, 272 or 400 bytes. A fit: right on 439 of
  * 446 plans of one recording and on 160 of 201 of another, which has more odd sizes; where rows are not whole 16 bytes the
  * real heuristics may choose an algorithm with a workspace of its own. */
-static int64_t lt_bytes(const struct plan *plan)
+static int64_t lt_bytes(const struct plan *plan, bool *guessed)
 {
     const int64_t size = plan->half ? 2 : 4, pixels = product(plan->x, 2, plan->dims);
     const int64_t inner = plan->kind == FORWARD ? plan->w[1] : plan->kind == DATA ? plan->w[0] : pixels;
@@ -282,8 +282,9 @@ static int64_t lt_bytes(const struct plan *plan)
     if (plan->workspace_knob == 0)
         return 0;
     if (!aligned || inner < 32) {
-        vest_log_unmodelled("cudnn", "workspace of cuBLASLt in an odd-sized 1x1 convolution", "guessed");
-        return 0;
+        *guessed = true; /* the largest recorded was 7.7 MB */
+        return (int64_t)vest_guess("cudnn", "workspace of cuBLASLt in an odd-sized 1x1 convolution",
+                                   (struct vest_bounds){0, 0, 8ull << 20});
     }
     const int64_t outputs = plan->x[0] * height * width;
     if (plan->half)
@@ -297,19 +298,21 @@ static bool is_lt_backed(const struct plan *plan)
     return plan->engine == engines[plan->kind] && plan->workspace_knob >= 0 && plan->cga_m == 0;
 }
 
-int64_t vest_hopper_workspace(const char *text, int64_t deviceless)
+int64_t vest_hopper_workspace(const char *text, int64_t deviceless, bool *guessed)
 {
     struct plan plan = {0};
+    *guessed = false;
     if (!read_plan(text, &plan))
         return deviceless;
     if (is_lt_backed(&plan))
-        return deviceless + lt_bytes(&plan);
+        return deviceless + lt_bytes(&plan, guessed);
     if (!of_family(&plan))
         return deviceless;
     int64_t cluster = plan.cga_m * plan.cga_n, wave = wave_of(cluster);
     if (!wave || cluster > GPC_SMS) {
-        vest_log_unmodelled("cudnn", "workspace of a cluster engine with a cluster size not seen before", "guessed");
-        return deviceless;
+        *guessed = true; /* at most a wave of the largest tiles more */
+        return deviceless + (int64_t)vest_guess("cudnn", "workspace of a cluster engine with a cluster size not seen before",
+                                                (struct vest_bounds){0, 0, 132ull * 256 * 128 * 4});
     }
     return deviceless - scheduler(&plan, GPC_SMS - GPC_SMS % cluster) + scheduler(&plan, wave);
 }

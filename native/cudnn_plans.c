@@ -198,7 +198,7 @@ VEST_EXPORT int cudnnBackendSetAttribute(descriptor_t descriptor, int attribute,
 }
 
 /* The plan's workspace on the GPU, from the real library's device-less answer. */
-static int64_t plan_workspace(descriptor_t plan)
+static int64_t plan_workspace(descriptor_t plan, bool *guessed)
 {
     int64_t workspace = 0, count = 0, length = 0;
     if (get_attribute(plan, PLAN_WORKSPACE, TYPE_INT64, 1, &count, &workspace) != CUDNN_SUCCESS)
@@ -207,7 +207,7 @@ static int64_t plan_workspace(descriptor_t plan)
         return workspace;
     char *text = calloc(1, (size_t)length + 1);
     if (text && get_attribute(plan, PLAN_JSON, TYPE_CHAR, length, &count, text) == CUDNN_SUCCESS)
-        workspace = vest_hopper_workspace(text, workspace);
+        workspace = vest_hopper_workspace(text, workspace, guessed);
     free(text);
     return workspace;
 }
@@ -234,10 +234,11 @@ VEST_EXPORT int cudnnBackendFinalize(descriptor_t descriptor)
         settle(descriptor, plan.workspace, true);
         return plan.status;
     }
+    bool guessed = false;
     plan.status = finalize(descriptor);
-    plan.workspace = plan.status == CUDNN_SUCCESS ? plan_workspace(descriptor) : 0;
+    plan.workspace = plan.status == CUDNN_SUCCESS ? plan_workspace(descriptor, &guessed) : 0;
     settle(descriptor, plan.workspace, false);
-    if (!known.digest.unknown)
+    if (!known.digest.unknown && !guessed) /* a guess is made, and recorded, every time */
         vest_plan_add(&known.digest, &plan);
     return plan.status;
 }

@@ -21,6 +21,8 @@
 #include "tables/cusolver_unknown.def"
 
 enum { SUCCESS = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 2, INVALID_VALUE = 3 };
+
+#include "object.h"
 enum { BLOCK = 32, LARGEST_RECORDED = 4096 };
 
 /* The cuSOLVER that the reference torch build of each CUDA major ships. */
@@ -35,20 +37,6 @@ struct handle {
     int deterministic, math_mode, emulation_strategy;
 };
 
-static int create(void **out, size_t bytes)
-{
-    if (!out)
-        return INVALID_VALUE;
-    *out = calloc(1, bytes);
-    return *out ? SUCCESS : ALLOC_FAILED;
-}
-
-static int destroy(void *object)
-{
-    free(object);
-    return SUCCESS;
-}
-
 #define OBJECT(creator, destroyer)                                                                                     \
     VEST_EXPORT int creator(void **out) { return create(out, sizeof(struct handle)); }                                 \
     VEST_EXPORT int destroyer(void *object) { return destroy(object); }
@@ -58,22 +46,6 @@ OBJECT(cusolverSpCreate, cusolverSpDestroy)
 OBJECT(cusolverDnCreateParams, cusolverDnDestroyParams)
 OBJECT(cusolverDnCreateSyevjInfo, cusolverDnDestroySyevjInfo)
 OBJECT(cusolverDnCreateGesvdjInfo, cusolverDnDestroyGesvdjInfo)
-
-#define SETTING(setter, getter, type, field)                                                                           \
-    VEST_EXPORT int setter(struct handle *handle, type value)                                                          \
-    {                                                                                                                  \
-        if (!handle)                                                                                                   \
-            return NOT_INITIALIZED;                                                                                    \
-        handle->field = value;                                                                                         \
-        return SUCCESS;                                                                                                \
-    }                                                                                                                  \
-    VEST_EXPORT int getter(struct handle *handle, type *value)                                                         \
-    {                                                                                                                  \
-        if (!handle)                                                                                                   \
-            return NOT_INITIALIZED;                                                                                    \
-        *value = handle->field;                                                                                        \
-        return SUCCESS;                                                                                                \
-    }
 
 SETTING(cusolverDnSetStream, cusolverDnGetStream, void *, stream)
 SETTING(cusolverSpSetStream, cusolverSpGetStream, void *, stream)
@@ -235,18 +207,20 @@ enum { S_COMPLEX = 0, D_COMPLEX = 0, C_COMPLEX = 1, Z_COMPLEX = 1 };
 enum { S_SINGLE = 1, D_SINGLE = 0, C_SINGLE = 1, Z_SINGLE = 0 };
 static int64_t element_bytes(int data_type) { return data_type == 0 ? 4 : data_type == 5 ? 16 : 8; }
 
-static void say_if_guessed(const char *name, int64_t largest_side, bool known)
+/* The formulas are exact on all that was recorded; beyond it a factor of two either way is allowed for. */
+static int64_t size_or_guess(const char *name, int64_t largest_side, bool known, int64_t size)
 {
-    known &= VEST_CUDA_MAJOR == 13 && vest_gpu()->cc == 90;
-    if (!known || largest_side > LARGEST_RECORDED)
-        vest_log_unmodelled(VEST_LIBRARY, name, "guessed");
+    if (known && VEST_CUDA_MAJOR == 13 && vest_gpu()->cc == 90 && largest_side <= LARGEST_RECORDED)
+        return size;
+    const uint64_t bytes = size > 0 ? (uint64_t)size : 0;
+    return (int64_t)vest_guess(VEST_LIBRARY, name, (struct vest_bounds){bytes / 2, bytes, 2 * bytes});
 }
 
 static int answer(const char *name, int64_t largest_side, bool known, int64_t elements, int *count)
 {
     if (!count)
         return INVALID_VALUE;
-    say_if_guessed(name, largest_side, known);
+    elements = size_or_guess(name, largest_side, known, elements);
     *count = elements < 1 ? 1 : elements > INT_MAX ? INT_MAX : (int)elements;
     return SUCCESS;
 }
@@ -256,8 +230,7 @@ static int answer_bytes(const char *name, int64_t largest_side, int64_t bytes, s
 {
     if (!on_device || !on_host)
         return INVALID_VALUE;
-    say_if_guessed(name, largest_side, true);
-    *on_device = (size_t)bytes;
+    *on_device = (size_t)size_or_guess(name, largest_side, true, bytes);
     *on_host = 0;
     return SUCCESS;
 }

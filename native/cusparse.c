@@ -20,6 +20,8 @@
 #include "tables/cusparse_unknown.def"
 
 enum { SUCCESS = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 2, INVALID_VALUE = 3 };
+
+#include "object.h"
 enum { NOT_SUPPORTED = VEST_REFUSAL };
 enum { INDEX_BYTES = 4 }; /* of the interfaces that only know 32-bit indices */
 enum { REAL_32F = 0, REAL_16F = 2, REAL_16BF = 14 }; /* cudaDataType: CUDA_R_... */
@@ -51,20 +53,6 @@ struct matrix {
     int batch, fill_mode, diagonal;
     int64_t batch_stride;
 };
-
-static int create(void **out, size_t bytes)
-{
-    if (!out)
-        return INVALID_VALUE;
-    *out = calloc(1, bytes);
-    return *out ? SUCCESS : ALLOC_FAILED;
-}
-
-static int destroy(void *object)
-{
-    free(object);
-    return SUCCESS;
-}
 
 #define OBJECT(creator, destroyer, type)                                                                               \
     VEST_EXPORT int creator(void **out) { return create(out, sizeof(type)); }                                          \
@@ -338,9 +326,9 @@ static int answer(const char *name, int64_t bytes, bool known, size_t *out)
 {
     if (!out)
         return INVALID_VALUE;
-    if (!known || VEST_CUDA_MAJOR != 13 || vest_gpu()->cc != 90)
-        vest_log_unmodelled(VEST_LIBRARY, name, "guessed");
     *out = bytes > 0 ? (size_t)bytes : 0;
+    if (!known || VEST_CUDA_MAJOR != 13 || vest_gpu()->cc != 90)
+        *out = vest_guess(VEST_LIBRARY, name, (struct vest_bounds){0, *out, 2 * *out});
     return SUCCESS;
 }
 

@@ -121,10 +121,34 @@ def _estimate(job: _Job, path: Path, *, minimum: bool, keep_all: bool) -> Estima
     if minimum and free is not None:
         smallest = _minimum(job, path, free, runs)
     shown = free if free is not None and first.judgement.verdict == "does_not_fit" else first
-    return _assemble(job, first, shown, free, smallest, runs, warnings)
+    needs = Needs(comfortable_bytes=free.peak.reserved_bytes if free else None, minimum_bytes=smallest)
+    if free is not None and any(event.how == "bounded" for event in free.trace.of(Unmodelled)):
+        needs = _with_ranges(needs, free, [_bound(job, path, free, guesses, runs) for guesses in ("low", "high")])
+    return _assemble(job, first, shown, free, needs, runs, warnings)
 
 
-def _run(job: _Job, path: Path, limit_bytes: int | None, *, silent: bool = False) -> _Seen:
+def _bound(job: _Job, path: Path, free: _Seen, guesses: str, runs: list[Run]) -> _Seen:
+    """The job once more without limit, as far as the free run, every guessed size at one of its bounds."""
+    again = replace(job, stop=StopRule(steps=free.steps) if free.steps else job.stop)
+    seen = _run_aside(again, path, guesses, None, keep=False, guesses=guesses)
+    runs.append(seen.run)
+    return seen
+
+
+def _with_ranges(needs: Needs, free: _Seen, bounds: Sequence[_Seen]) -> Needs:
+    """Reserved memory may go either way with a workspace, hence the least and most of all runs. The minimum follows the
+    allocated peak, so its range is moved by as much as that peak."""
+    reserved = [seen.peak.reserved_bytes for seen in (free, *bounds)]
+    moves = [seen.peak.allocated_bytes - free.peak.allocated_bytes for seen in (free, *bounds)]
+    least = needs.minimum_bytes
+    return replace(
+        needs,
+        comfortable_range_bytes=(min(reserved), max(reserved)),
+        minimum_range_bytes=None if least is None else (least + min(moves), least + max(moves)),
+    )
+
+
+def _run(job: _Job, path: Path, limit_bytes: int | None, *, silent: bool = False, guesses: str | None = None) -> _Seen:
     outcome = device.launch(
         job.command,
         installation=job.installation,
@@ -138,6 +162,7 @@ def _run(job: _Job, path: Path, limit_bytes: int | None, *, silent: bool = False
         env=job.env,
         stdout=job.stdout,
         silent=silent,
+        guesses=guesses,
         on_progress=job.on_progress,
     )
     if outcome.reason == "interrupted":
@@ -151,12 +176,14 @@ def _run(job: _Job, path: Path, limit_bytes: int | None, *, silent: bool = False
     )
 
 
-def _run_aside(job: _Job, path: Path, suffix: str, limit_bytes: int | None, *, keep: bool) -> _Seen:
+def _run_aside(
+    job: _Job, path: Path, suffix: str, limit_bytes: int | None, *, keep: bool, guesses: str | None = None
+) -> _Seen:
     """A further run, with its trace beside the first one's. The job's output was shown once already."""
     aside = path.with_name(f"{path.name}.{suffix}")
     _discard(aside)
     try:
-        return _run(job, aside, limit_bytes, silent=True)
+        return _run(job, aside, limit_bytes, silent=True, guesses=guesses)
     finally:
         if not keep:
             _discard(aside)
@@ -189,7 +216,7 @@ def _assemble(
     first: _Seen,
     shown: _Seen,
     free: _Seen | None,
-    smallest: int | None,
+    needs: Needs,
     runs: Sequence[Run],
     warnings: Sequence[str],
 ) -> Estimate:
@@ -205,7 +232,7 @@ def _assemble(
             available_bytes=job.gpu.available_bytes,
         ),
         peak=shown.peak,
-        needs=Needs(comfortable_bytes=free.peak.reserved_bytes if free else None, minimum_bytes=smallest),
+        needs=needs,
         steps=shown.steps,
         settled=shown.judgement.settled,
         elapsed_s=round(sum(run.elapsed_s for run in runs), 3),

@@ -38,10 +38,16 @@ class Peak:
 @dataclass(frozen=True, kw_only=True)
 class Needs:
     """`comfortable_bytes`: peak reserved when nothing presses. `minimum_bytes`: the smallest capacity at which the job
-    still completed, None unless asked for. Neither includes the CUDA context."""
+    still completed, None unless asked for. Neither includes the CUDA context.
+
+    The ranges are what the two become when every size that is a guess takes its lower or its upper bound; None when the
+    estimate leans on no such guess.
+    """
 
     comfortable_bytes: int | None
     minimum_bytes: int | None
+    comfortable_range_bytes: tuple[int, int] | None = None
+    minimum_range_bytes: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,13 +1,16 @@
 """Estimates against what was recorded on a real H200. `benchmarks/accuracy.py` compares all 44 jobs."""
 
 import json
+import subprocess
+import sys
 
 import pytest
-from record import TRUTH, estimate_job, find_peaks, minima
+from record import HERE, TRUTH, estimate_job, find_peaks, minima
 
 from veritasest import trace
 
 SEGMENT_BYTES = 2 * 2**20
+OPERATIONS = str(HERE / "jobs" / "ops.py")
 
 
 def error(estimate: int, truth: int) -> float:
@@ -62,6 +65,20 @@ def test_a_job_with_cudnn_workspaces_is_exact_to_the_byte(model, options):
     job, truth = find_peaks(model, **options)
     peak = estimate_job(job)["peak"]
     assert (peak["allocated_bytes"], peak["reserved_bytes"]) == (truth["allocated_bytes"], truth["reserved_bytes"])
+
+
+def test_what_libraries_decide_is_exact_operation_by_operation():
+    done = subprocess.run(
+        [sys.executable, "-m", "veritasest", "run", "--quiet", "--until-exit", "--", sys.executable, OPERATIONS],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    recorded = [json.loads(line) for line in (TRUTH / "h200_ops.jsonl").read_text().splitlines()[1:]]
+    # A transform along strided dimensions is the one whose work area is only bounded; see native/cufft.c.
+    off = [ours["operation"] for ours, truth in zip(found, recorded, strict=True) if ours != truth]
+    assert off == ["fftn strided"]
 
 
 def test_the_minimum_of_a_gpt_is_within_one_percent():

@@ -136,3 +136,22 @@ def test_json_on_stdout_is_alone_there(script, tmp_path):
     done = call("run", "--json", "-", "--", sys.executable, str(job), cwd=tmp_path)
     assert json.loads(done.stdout)["schema_version"] == 1
     assert b"chatter" in done.stderr
+
+
+def test_a_size_that_is_a_guess_gives_the_need_a_range(estimate):
+    job = """
+        import torch
+        torch.linalg.cholesky(torch.empty(6000, 6000, device="cuda"))  # larger than any recorded
+    """
+    needs = (run := estimate(job)).estimate["needs"]
+    low, high = needs["comfortable_range_bytes"]
+    assert low <= needs["comfortable_bytes"] <= high
+    assert low < high
+    assert {item["how"] for item in run.estimate["not_modelled"]} == {"bounded"}
+    assert len(run.estimate["runs"]) == 3
+
+
+def test_a_job_without_guesses_has_no_range_and_runs_once(estimate):
+    run = estimate("import torch\ntorch.linalg.cholesky(torch.empty(600, 600, device='cuda'))\n")
+    assert run.estimate["needs"]["comfortable_range_bytes"] is None
+    assert len(run.estimate["runs"]) == 1

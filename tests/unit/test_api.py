@@ -66,6 +66,18 @@ def test_pressure_alone_also_asks_for_the_free_run(job: Job) -> None:
     assert found.peak.reserved_bytes == found.gpu.available_bytes
 
 
+def test_a_guessed_size_is_moved_to_its_bounds_and_the_needs_get_a_range(job: Job) -> None:
+    job(
+        "process(); trace.write('unmodelled', library='cufft', name='plan', how='bounded')\n"
+        "size = {'low': 4 << 30, 'high': 3 << 30}.get(os.environ.get('VERITASEST_GUESSES'), 5 << 30)\n"
+        "take(1, size); step(1, size); end('steps')"
+    )
+    found = veritasest.estimate(["train.py"], gpu="h200", steps=1)
+    assert found.needs.comfortable_bytes == 5 * GIB
+    assert found.needs.comfortable_range_bytes == (3 * GIB, 5 * GIB)  # a larger workspace may well reserve less
+    assert (found.needs.minimum_range_bytes, len(found.runs)) == (None, 3)
+
+
 def test_a_failed_job_keeps_its_trace(job: Job) -> None:
     job("sys.exit(7)")
     found = veritasest.estimate(["train.py"])

@@ -42,6 +42,7 @@ def child_environment(
     trace_path: Path,
     stop: StopRule,
     base: Mapping[str, str],
+    guesses: str | None = None,
 ) -> dict[str, str]:
     """`base` and what the stand-ins and the agent read. The user's own LD_AUDIT, LD_PRELOAD and PYTHONPATH
     stay, behind ours."""
@@ -63,6 +64,8 @@ def child_environment(
         VERITASEST_PLAN_CACHE=str(_plan_cache(base) or ""),
         VERITASEST_STOP=stop.text(),
     )
+    if guesses:  # "low" or "high": sizes that are guesses take that bound
+        environment["VERITASEST_GUESSES"] = guesses
     return environment
 
 

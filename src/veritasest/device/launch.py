@@ -63,11 +63,13 @@ def launch(
     env: Mapping[str, str],
     stdout: int | None = None,
     silent: bool = False,
+    guesses: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Outcome:
     """Runs `command` to its end, its time limit, or the user's Ctrl-C. The trace is complete when this returns.
 
-    `silent` is for repetitions: what the job prints, and its traceback, were seen the first time.
+    `silent` is for repetitions: what the job prints, and its traceback, were seen the first time. `guesses`: "low" or
+    "high" moves every size that is a guess to that bound.
     """
     with TraceWriter(trace_path) as trace, plain_paths(installation) as plain:
         trace.header(**_header(command, gpu, limit_bytes, stop, timeout_s, env))
@@ -79,6 +81,7 @@ def launch(
             trace_path=trace_path,
             stop=stop,
             base=env,
+            guesses=guesses,
         )
         started = time.monotonic()
         with _interruptions() as interrupted:

@@ -40,15 +40,17 @@ def headline(estimate: Estimate) -> str:
 def _facts(estimate: Estimate) -> Iterator[tuple[str, str]]:
     if estimate.failure:
         yield "why", _why(estimate.failure)
-    if estimate.needs.comfortable_bytes is not None:
-        free = estimate.gpu.available_bytes
+    gpu, needs = estimate.gpu, estimate.needs
+    if needs.comfortable_bytes is not None:
         yield (
             "needs",
-            f"{format_bytes(estimate.needs.comfortable_bytes)} of the {format_bytes(free)} a job can have there "
-            f"({format_bytes(estimate.gpu.context_bytes)} go to the CUDA context)",
+            f"{format_bytes(needs.comfortable_bytes)}{_between(needs.comfortable_range_bytes)} of the "
+            f"{format_bytes(gpu.available_bytes)} a job can have there "
+            f"({format_bytes(gpu.context_bytes)} go to the CUDA context)",
         )
-    if estimate.needs.minimum_bytes is not None:
-        yield "minimum", f"{format_bytes(estimate.needs.minimum_bytes)}, with PyTorch emptying its cache on the way"
+    if needs.minimum_bytes is not None:
+        size = f"{format_bytes(needs.minimum_bytes)}{_between(needs.minimum_range_bytes)}"
+        yield "minimum", f"{size}, with PyTorch emptying its cache on the way"
     if estimate.peak.reserved_bytes:
         yield (
             "peak",
@@ -58,6 +60,10 @@ def _facts(estimate: Estimate) -> Iterator[tuple[str, str]]:
     for index, part in enumerate(estimate.composition):
         share = 100 * part.bytes / max(estimate.peak.allocated_bytes, 1)
         yield ("made of" if index == 0 else ""), f"{format_bytes(part.bytes):>10}  {share:3.0f} %  {part.label}"
+
+
+def _between(bounds: tuple[int, int] | None) -> str:
+    return f" ({format_bytes(bounds[0])} to {format_bytes(bounds[1])}, by what is guessed)" if bounds else ""
 
 
 def _why(failure: Failure) -> str:
