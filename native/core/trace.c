@@ -97,7 +97,7 @@ void vest_log_unmodelled(const char *library, const char *name, const char *how)
 uint64_t vest_guess(const char *library, const char *name, struct vest_bounds bounds)
 {
     const char *which = getenv("VERITASEST_GUESSES");
-    vest_log_unmodelled(library, name, "bounded");
+    vest_log_unmodelled(library, name, bounds.low < bounds.bytes ? "bounded" : "bounded above");
     if (which && strcmp(which, "low") == 0)
         return bounds.low;
     return which && strcmp(which, "high") == 0 ? bounds.high : bounds.bytes;

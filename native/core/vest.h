@@ -117,12 +117,12 @@ VEST_EXPORT void vest_log_segment(const char *op, int device, uint64_t bytes, ui
 VEST_EXPORT void vest_log_refused(int device, uint64_t bytes, uint64_t used_bytes, uint64_t limit_bytes);
 VEST_EXPORT void vest_log_misuse(const char *what, uintptr_t address);
 
-/* Says, once per name, that the estimate leans on something not modelled. `how` is "refused", "guessed", or "bounded": a
- * size somewhere between two others, see vest_guess. */
+/* Says, once per name, that the estimate leans on something not modelled. `how` is "refused", "guessed", or, for a size
+ * somewhere between two others (see vest_guess), "bounded" or "bounded above". */
 VEST_EXPORT void vest_log_unmodelled(const char *library, const char *name, const char *how);
 
 /* A size that is a guess: `bytes`, or in a run made to see what hangs on it (VERITASEST_GUESSES, "low" or "high") one of
- * its bounds. Recorded as "bounded". */
+ * its bounds. Recorded as "bounded", or "bounded above" when it is its own lower bound. */
 struct vest_bounds {
     uint64_t low, bytes, high;
 };

@@ -122,9 +122,15 @@ def _estimate(job: _Job, path: Path, *, minimum: bool, keep_all: bool) -> Estima
         smallest = _minimum(job, path, free, runs)
     shown = free if free is not None and first.judgement.verdict == "does_not_fit" else first
     needs = Needs(comfortable_bytes=free.peak.reserved_bytes if free else None, minimum_bytes=smallest)
-    if free is not None and any(event.how == "bounded" for event in free.trace.of(Unmodelled)):
-        needs = _with_ranges(needs, free, [_bound(job, path, free, guesses, runs) for guesses in ("low", "high")])
+    if free is not None and (bounds := _bounds(free)):
+        needs = _with_ranges(needs, free, [_bound(job, path, free, guesses, runs) for guesses in bounds])
     return _assemble(job, first, shown, free, needs, runs, warnings)
+
+
+def _bounds(free: _Seen) -> tuple[str, ...]:
+    """The bounds worth a run: guesses that are their own lower bound have only the upper one."""
+    how = {event.how for event in free.trace.of(Unmodelled)}
+    return ("low", "high") if "bounded" in how else ("high",) if "bounded above" in how else ()
 
 
 def _bound(job: _Job, path: Path, free: _Seen, guesses: str, runs: list[Run]) -> _Seen:

@@ -78,6 +78,16 @@ def test_a_guessed_size_is_moved_to_its_bounds_and_the_needs_get_a_range(job: Jo
     assert (found.needs.minimum_range_bytes, len(found.runs)) == (None, 3)
 
 
+def test_guesses_that_are_never_too_high_cost_one_more_run(job: Job) -> None:
+    job(
+        "process(); trace.write('unmodelled', library='cudnn', name='plan', how='bounded above')\n"
+        "size = {'high': 7 << 30}.get(os.environ.get('VERITASEST_GUESSES'), 5 << 30)\n"
+        "take(1, size); step(1, size); end('steps')"
+    )
+    found = veritasest.estimate(["train.py"], gpu="h200", steps=1)
+    assert (found.needs.comfortable_range_bytes, len(found.runs)) == ((5 * GIB, 7 * GIB), 2)
+
+
 def test_a_failed_job_keeps_its_trace(job: Job) -> None:
     job("sys.exit(7)")
     found = veritasest.estimate(["train.py"])
