@@ -1,0 +1,83 @@
+"""The parts of the agent that need no torch. The rest is seen at work in tests/integration."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from veritasest.agent import frames, roles
+from veritasest.agent.imports import after_import
+from veritasest.agent.stop import StopRule
+
+
+@pytest.mark.parametrize(
+    ("text", "steps", "since_new_peak", "reason"),
+    [
+        ("steps=3;quiet=2", 2, 2, None),  # too few steps
+        ("steps=3;quiet=2", 3, 1, None),  # a new peak in the last but one
+        ("steps=3;quiet=2", 3, 2, "settled"),
+        ("steps=5", 4, 4, None),
+        ("steps=5", 5, 0, "steps"),
+        ("until_exit", 1000, 1000, None),
+        ("", 1000, 1000, None),
+    ],
+)
+def test_the_job_is_ended_once_it_has_shown_enough(
+    text: str, steps: int, since_new_peak: int, reason: str | None
+) -> None:
+    assert StopRule.parse(text).reason(steps=steps, steps_since_new_peak=since_new_peak) == reason
+
+
+def test_a_callback_runs_once_after_the_import_and_leaves_no_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "imported_by_somebody.py").write_text("value = 7\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    finders = list(sys.meta_path)
+    seen: list[ModuleType] = []
+    after_import("imported_by_somebody", seen.append)
+    module = importlib.import_module("imported_by_somebody")
+    importlib.import_module("imported_by_somebody")
+    assert seen == [module]
+    assert module.value == 7
+    assert sys.meta_path == finders
+    assert type(module.__loader__).__name__ == "SourceFileLoader"
+    after_import("imported_by_somebody", seen.append)  # already there: at once
+    assert seen == [module, module]
+    del sys.modules["imported_by_somebody"]
+
+
+def test_the_users_code_is_told_from_libraries(tmp_path: Path) -> None:
+    assert frames.is_users(str(tmp_path / "train.py"))
+    assert not frames.is_users(importlib.__file__ or "")
+    assert not frames.is_users(pytest.__file__ or "")
+    assert not frames.is_users(frames.__file__)
+    assert not frames.is_users("<string>")
+
+
+def test_the_place_of_an_exception_is_the_innermost_line_of_the_users_code() -> None:
+    try:
+        importlib.import_module("no_such_module_anywhere")
+    except ModuleNotFoundError as error:
+        place = frames.of_traceback(error.__traceback__)
+    assert place["file"] == __file__
+    assert place["code"] == 'importlib.import_module("no_such_module_anywhere")'
+
+
+def tensor(address: int, *, on_gpu: bool = True) -> SimpleNamespace:
+    return SimpleNamespace(data_ptr=lambda: address, is_cuda=on_gpu, is_sparse=False, grad=None)
+
+
+def test_roles_are_the_addresses_an_optimizer_works_on() -> None:
+    weight, bias, on_host = tensor(1), tensor(2), tensor(3, on_gpu=False)
+    weight.grad = tensor(4)
+    sharded = SimpleNamespace(_local_tensor=tensor(5), grad=None)
+    groups = [{"params": [weight, on_host]}, {"params": [bias, sharded]}]
+    state = {"of weight": {"step": 7, "exp_avg": tensor(6)}, "of bias": {"history": [tensor(8), None]}}
+    optimizer = SimpleNamespace(param_groups=groups, state=state)
+    assert roles.before_step(optimizer) == {"parameters": [1, 2, 5], "gradients": [4]}
+    assert roles.after_step(optimizer) == {"optimizer state": [6, 8]}
