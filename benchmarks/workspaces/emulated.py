@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from veritasest.device import StopRule, child_environment, inspect_build, installed
+from veritasest.device.libraries import plain_paths
 from veritasest.gpus import find
 
 
-def emulated_environment(trace_path: Path) -> dict[str, str]:
-    return child_environment(
-        installation=installed(),
-        gpu=find("h200"),
-        build=inspect_build(sys.executable, cwd=trace_path.parent, env=os.environ),
-        limit_bytes=None,
-        trace_path=trace_path,
-        stop=StopRule(until_exit=True),
-        base=os.environ,
-    )
+@contextmanager
+def emulated_environment(trace_path: Path) -> Iterator[dict[str, str]]:
+    """Good until the block ends: where the package lies under a path with a space, a link stands in for it."""
+    with plain_paths(installed()) as installation:
+        yield child_environment(
+            installation=installation,
+            gpu=find("h200"),
+            build=inspect_build(sys.executable, cwd=trace_path.parent, env=os.environ),
+            limit_bytes=None,
+            trace_path=trace_path,
+            stop=StopRule(until_exit=True),
+            base=os.environ,
+        )

@@ -44,8 +44,8 @@ def read(path: Path) -> Plans:
 
 def emulate(folder: Path, workers: int) -> Plans:
     words = [sys.executable, str(HERE / "record_convs.py"), str(folder), "--label", "deviceprop", "--limit", "900"]
-    environment = emulated_environment(folder / "trace.vest")
-    subprocess.run([*words, "--workers", str(workers)], env=environment, check=True)
+    with emulated_environment(folder / "trace.vest") as environment:
+        subprocess.run([*words, "--workers", str(workers)], env=environment, check=True)
     return read(folder / "convs_deviceprop.txt.gz")
 
 

@@ -76,10 +76,10 @@ def recorded(name: str) -> list[Row]:
 
 def told(folder: Path) -> dict[str, list[Row]]:
     """The emulated device's answers, in the recordings' order. Its trace is left in `folder`/trace."""
-    environment = emulated_environment(folder / "trace")
     places = [str(part) for pair in RECORDINGS.items() for part in pair]
     command = [sys.executable, "-c", ASKER, str(HERE), str(folder), *places]
-    subprocess.run(command, env=environment, cwd=folder, check=True, stdout=sys.stderr)
+    with emulated_environment(folder / "trace") as environment:
+        subprocess.run(command, env=environment, cwd=folder, check=True, stdout=sys.stderr)
     lines = {name: (folder / f"{name}.jsonl").read_text().splitlines() for name in RECORDINGS}
     return {name: [json.loads(line) for line in lines[name]] for name in RECORDINGS}
 

@@ -88,9 +88,21 @@ static bool first_time(const char *library, const char *name)
     return first;
 }
 
+static vest_unmodelled_callback *watcher;
+
+void vest_watch_unmodelled(vest_unmodelled_callback *callback)
+{
+    __atomic_store_n(&watcher, callback, __ATOMIC_RELEASE);
+}
+
 void vest_log_unmodelled(const char *library, const char *name, const char *how)
 {
-    if (first_time(library, name))
+    vest_unmodelled_callback *callback = __atomic_load_n(&watcher, __ATOMIC_ACQUIRE);
+    if (!first_time(library, name))
+        return;
+    if (callback)
+        callback(library, name, how);
+    else
         append("unmodelled", "\"library\":\"%s\",\"name\":\"%s\",\"how\":\"%s\"", library, name, how);
 }
 

@@ -121,6 +121,10 @@ VEST_EXPORT void vest_log_misuse(const char *what, uintptr_t address);
  * somewhere between two others (see vest_guess), "bounded" or "bounded above". */
 VEST_EXPORT void vest_log_unmodelled(const char *library, const char *name, const char *how);
 
+/* Lets somebody else write that down: the agent adds the line of the user's code. Called without any of our locks held. */
+typedef void vest_unmodelled_callback(const char *library, const char *name, const char *how);
+VEST_EXPORT void vest_watch_unmodelled(vest_unmodelled_callback *callback);
+
 /* A size that is a guess: `bytes`, or in a run made to see what hangs on it (VERITASEST_GUESSES, "low" or "high") one of
  * its bounds. Recorded as "bounded", or "bounded above" when it is its own lower bound. */
 struct vest_bounds {

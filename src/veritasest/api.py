@@ -262,8 +262,12 @@ def _close_call(job: _Job, free: _Seen | None) -> tuple[str, ...]:
 
 
 def _not_modelled(*traces: Trace) -> tuple[NotModelled, ...]:
-    names = dict.fromkeys((e.library, e.name, e.how) for trace in traces for e in trace.of(Unmodelled))
-    return tuple(NotModelled(library=library, name=name, how=how) for library, name, how in names)
+    """Each name once, with the first place that led to it."""
+    events = {(e.library, e.name, e.how): e for trace in reversed(traces) for e in reversed(trace.of(Unmodelled))}
+    return tuple(
+        NotModelled(library=e.library, name=e.name, how=e.how, file=e.file, line=e.line)
+        for e in sorted(events.values(), key=lambda event: event.t)
+    )
 
 
 def _provenance(trace: Trace) -> Provenance:

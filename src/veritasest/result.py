@@ -66,11 +66,13 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class NotModelled:
-    """A library function the emulation refused, or whose answer it guessed."""
+    """A library function the emulation refused, or whose answer it guessed, and the line that first led to it."""
 
     library: str
     name: str
     how: str
+    file: str | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -141,13 +141,15 @@ def test_json_on_stdout_is_alone_there(script, tmp_path):
 def test_a_size_that_is_a_guess_gives_the_need_a_range(estimate):
     job = """
         import torch
-        torch.linalg.cholesky(torch.empty(6000, 6000, device="cuda"))  # larger than any recorded
+        torch.linalg.eigh(torch.zeros(6000, 6000, device="cuda"))  # larger than any recorded
     """
     needs = (run := estimate(job)).estimate["needs"]
     low, high = needs["comfortable_range_bytes"]
     assert low <= needs["comfortable_bytes"] <= high
     assert low < high
     assert {item["how"] for item in run.estimate["not_modelled"]} == {"bounded"}
+    where = {(item["file"].rpartition("/")[2], item["line"]) for item in run.estimate["not_modelled"]}
+    assert where == {("train.py", 3)}
     assert len(run.estimate["runs"]) == 3
 
 

@@ -194,7 +194,7 @@ def test_other_builds_are_refused_with_what_to_type(
 
 def test_a_python_without_torch_is_refused(tmp_path: Path) -> None:
     python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S -I "$@"\n')
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -I "$@"\n')
     python.chmod(0o755)
     with pytest.raises(UnsupportedEnvironment, match="has no PyTorch"):
         inspect_build(str(python), cwd=tmp_path, env={})

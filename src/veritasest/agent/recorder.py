@@ -14,7 +14,7 @@ import sys
 import weakref
 from typing import Any
 
-from veritasest.agent import frames, roles
+from veritasest.agent import frames, roles, unmodelled
 from veritasest.agent.history import History
 from veritasest.agent.stop import StopRule
 from veritasest.trace.writer import TraceWriter
@@ -64,6 +64,7 @@ class Recorder:
             rank=int(rank) if rank else None,
         )
         self._cuda = True
+        self._unmodelled = unmodelled.watch(self._trace)
         try:
             self._history = History(torch)
             torch._C._cuda_attach_out_of_memory_observer(self._on_oom)
@@ -149,6 +150,8 @@ class Recorder:
         self._trace.write("oom", device=device, bytes=requested, step=self._steps, **frames.current())
 
     def _at_exit(self) -> None:
+        if self._cuda:
+            unmodelled.stop()
         if self._active and (self._cuda or self._steps):
             self._write_end("exit")
 

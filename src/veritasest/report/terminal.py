@@ -83,7 +83,8 @@ def _when(estimate: Estimate) -> str:
 def _doubts(estimate: Estimate) -> Iterator[str]:
     yield from estimate.warnings
     for item in estimate.not_modelled:
-        yield f"not modelled: {item.library} {item.name} ({item.how})"
+        where = f", first at {item.file}:{item.line}" if item.file else ""
+        yield f"not modelled: {item.library} {item.name} ({item.how}{where})"
 
 
 def _provenance(estimate: Estimate) -> str:

@@ -76,9 +76,13 @@ class Refused(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class Unmodelled(Event):
+    """`file` and `line`: the user's code that led there first, where known."""
+
     library: str
     name: str
     how: str
+    file: str | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
