@@ -7,7 +7,7 @@ import time
 from fnmatch import fnmatch
 from statistics import median
 
-from record import RESULTS, Job, estimate_job, minima, peaks
+from record import RESULTS, Job, ListedJob, estimate_job, minima, peaks, steered
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -20,7 +20,7 @@ def error_percent(estimate: int | None, truth: int) -> float | None:
     return None if estimate is None else 100 * (estimate - truth) / truth
 
 
-def measure(job: Job, truth: dict[str, int], *options: str) -> dict:
+def measure(job: Job | ListedJob, truth: dict[str, int], *options: str) -> dict:
     """One row: the job, the truth, the estimate, and how long it took."""
     start = time.monotonic()
     estimate = estimate_job(job, *options)
@@ -41,7 +41,7 @@ def measure(job: Job, truth: dict[str, int], *options: str) -> dict:
     }
 
 
-def measure_all(jobs: list[tuple[Job, dict[str, int]]], store: Store, *options: str) -> list[dict]:
+def measure_all(jobs: list[tuple[Job | ListedJob, dict[str, int]]], store: Store, *options: str) -> list[dict]:
     columns = [TextColumn("{task.description:32}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
     with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=Console(stderr=True)) as progress:
         todo = [(job, truth) for job, truth in jobs if job.name not in store.rows]
@@ -83,7 +83,7 @@ def summarise(rows: list[dict], key: str) -> dict:
     }
 
 
-def missed_bar(row: dict) -> str | None:
+def missed_bar(row: dict, values: str | None) -> str | None:
     """What the project promises for one job's peaks; the recurrent jobs are promised nothing yet."""
     if row["family"] == "rnn":
         return None
@@ -91,15 +91,18 @@ def missed_bar(row: dict) -> str | None:
         return f"not estimated ({row['verdict']})"
     allocated, reserved = (abs(row["error_percent"][key]) for key in ("allocated_bytes", "reserved_bytes"))
     off_bytes = abs(row["estimate"]["reserved_bytes"] - row["truth"]["reserved_bytes"])
-    if row["family"] == "plain" and (off_bytes > SEGMENT_BYTES or allocated > 0.1):
-        return "reserved more than one segment off, or allocated more than 0.1 %"
-    if row["family"] == "cnn" and (allocated > 1 or reserved > 30):
-        return "allocated more than 1 % off, or reserved more than 30 %"
-    return None
+    if row["family"] == "plain":
+        missed = off_bytes > SEGMENT_BYTES or allocated > 0.1
+        return "reserved more than one segment off, or allocated more than 0.1 %" if missed else None
+    if row["family"] == "cnn":
+        missed = allocated > 1 or reserved > 30
+        return "allocated more than 1 % off, or reserved more than 30 %" if missed else None
+    allowed = 0.5 if row["family"] == "transformer" else 1 if values else 5
+    return f"reserved more than {allowed} % off" if reserved > allowed else None
 
 
-def missed_bars(rows: list[dict]) -> list[str]:
-    missed = [f"{row['name']}: {why}" for row in rows if (why := missed_bar(row))]
+def missed_bars(rows: list[dict], values: str | None) -> list[str]:
+    missed = [f"{row['name']}: {why}" for row in rows if (why := missed_bar(row, values))]
     plain = [row for row in rows if row["family"] == "plain"]
     exact = sum(row["error_percent"]["reserved_bytes"] == 0 for row in plain)
     if len(plain) == 16 and exact < 13:
@@ -109,40 +112,54 @@ def missed_bars(rows: list[dict]) -> list[str]:
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", metavar="PATTERN", default="*", help="jobs whose name matches, as in 'gpt*bf16*'")
-    parser.add_argument("--family", choices=["plain", "cnn", "rnn"], help="jobs of this family")
-    recordings = ["first", "script", "unseen"]
+    parser.add_argument(
+        "--only", metavar="PATTERN", default="", help="jobs with this in their name, or like 'gpt*bf16*'"
+    )
+    parser.add_argument("--family", help="jobs of this family: plain, cnn, rnn, or the name of a steered script")
+    recordings = ["first", "script", "unseen", "steered"]
     parser.add_argument("--truth", choices=recordings, default="first", help="which recording, see truth/README.md")
+    parser.add_argument("--values", choices=["real"], help="passed on to `run`; the results have a file of their own")
     parser.add_argument("--minimum", action="store_true", help="the smallest capacity, for the jobs that have it")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results of this build")
     return parser.parse_args()
 
 
+def chosen_jobs(args: argparse.Namespace) -> list[tuple[Job | ListedJob, dict[str, int]]]:
+    recorded = minima() if args.minimum else steered() if args.truth == "steered" else peaks(args.truth)
+    return [
+        (job, truth)
+        for job, truth in recorded
+        if (args.only in job.name or fnmatch(job.name, args.only)) and args.family in (None, job.family)
+    ]
+
+
+def results_name(args: argparse.Namespace) -> str:
+    name = "minimum" if args.minimum else "accuracy" if args.truth == "first" else f"accuracy_{args.truth}"
+    return f"{name}_{args.values}" if args.values else name
+
+
 def main() -> int:
     args = options()
-    what = "minimum" if args.minimum else "accuracy" if args.truth == "first" else f"accuracy_{args.truth}"
-    jobs = [
-        (job, truth)
-        for job, truth in (minima() if args.minimum else peaks(args.truth))
-        if fnmatch(job.name, args.only) and args.family in (None, job.family)
-    ]
+    jobs = chosen_jobs(args)
     if not jobs:
         print(f"no recorded job matches --only {args.only!r} --family {args.family}", file=sys.stderr)
         return 2
-    store = Store(RESULTS / f"{what}.jsonl", fresh=args.fresh)
-    rows = measure_all(jobs, store, *(["--minimum"] if args.minimum else []))
+    store = Store(RESULTS / f"{results_name(args)}.jsonl", fresh=args.fresh)
+    passed_on = [*(["--minimum"] if args.minimum else []), *(["--values", args.values] if args.values else [])]
+    rows = measure_all(jobs, store, *passed_on)
     keys = list(rows[0]["truth"])
     summary = {
         family: {key: summarise([row for row in rows if row["family"] == family], key) for key in keys}
         for family in dict.fromkeys(row["family"] for row in rows)
     }
-    missed = [] if args.minimum else missed_bars(rows)
+    missed = [] if args.minimum else missed_bars(rows, args.values)
     console = Console()
     console.print(table(rows, keys))
     console.print_json(json.dumps(summary))
     for line in missed:
         console.print(f"[red]missed[/red] {line}")
-    (RESULTS / f"{what}_summary.json").write_text(json.dumps({"summary": summary, "missed": missed}, indent=2) + "\n")
+    summary_file = RESULTS / f"{results_name(args)}_summary.json"
+    summary_file.write_text(json.dumps({"summary": summary, "missed": missed}, indent=2) + "\n")
     return 1 if missed else 0
 
 

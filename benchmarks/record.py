@@ -8,6 +8,8 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from record_gpu import command as listed_command
+
 HERE = Path(__file__).resolve().parent
 TRUTH = HERE / "truth"
 RESULTS = HERE / "results"
@@ -43,6 +45,30 @@ class Job:
         options = [word for key, value in asdict(self).items() for word in (f"--{key}", str(value))]
         return [sys.executable, str(JOB_SCRIPT), *options]
 
+    @property
+    def end(self) -> list[str]:
+        """The option of `run` that says when the job is over."""
+        return ["--steps", str(self.iters)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedJob:
+    """A line of a job list that names its script; such scripts end by themselves after a few steps."""
+
+    name: str
+
+    @property
+    def family(self) -> str:
+        """The script's name: `transformer`, `moe`, `detection` and so on."""
+        return Path(self.name.split()[0]).stem
+
+    def command(self) -> list[str]:
+        return listed_command(self.name)
+
+    @property
+    def end(self) -> list[str]:
+        return ["--until-exit"]
+
 
 def read_jobs(name: str, **columns: str) -> list[tuple[Job, dict[str, int]]]:
     """The jobs of a truth file, each with the numbers that `columns` renames."""
@@ -54,6 +80,19 @@ def read_jobs(name: str, **columns: str) -> list[tuple[Job, dict[str, int]]]:
         job = Job(**{key: row[key] for key in Job.__dataclass_fields__ if key in row})
         jobs.append((job, {ours: row[theirs] for ours, theirs in columns.items()}))
     return jobs
+
+
+def steered() -> list[tuple[ListedJob, dict[str, int]]]:
+    """The jobs whose memory depends on values; one that failed on the GPU has no peaks and is left out."""
+    rows = map(json.loads, (TRUTH / "h200_peaks_steered.jsonl").read_text().splitlines())
+    return [
+        (
+            ListedJob(name=row["options"]),
+            {"allocated_bytes": row["allocated_peak"], "reserved_bytes": row["reserved_peak"]},
+        )
+        for row in rows
+        if "allocated_peak" in row
+    ]
 
 
 def peaks(which: str = "first") -> list[tuple[Job, dict[str, int]]]:
@@ -94,5 +133,5 @@ def run_estimate(command: list[str], *options: str) -> dict:
         return json.loads(answer.read_text())
 
 
-def estimate_job(job: Job, *options: str) -> dict:
-    return run_estimate(job.command(), "--gpu", "h200", "--steps", str(job.iters), *options)
+def estimate_job(job: Job | ListedJob, *options: str) -> dict:
+    return run_estimate(job.command(), "--gpu", "h200", *job.end, *options)

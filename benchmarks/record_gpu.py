@@ -2,9 +2,10 @@
 
     python benchmarks/record_gpu.py benchmarks/jobs/unseen.txt OUTPUT.jsonl [--parallel 6]
 
-The list has one job a line: options of `jobs/truth_job.py`. Every job runs in a process of its own, several side by
-side; peaks are per process, so they do not disturb each other. Goes on where it was interrupted. The first line says
-which GPU, driver and versions the numbers come from.
+The list has one job a line: options of `jobs/truth_job.py`, or another script of that folder with its options, like
+`steered/moe.py --prec bf16`. Every job runs in a process of its own, several side by side; peaks are per process, so
+they do not disturb each other. Goes on where it was interrupted. The first line says which GPU, driver and versions the
+numbers come from.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 
-JOB = Path(__file__).resolve().parent / "jobs" / "truth_job.py"
+JOBS = Path(__file__).resolve().parent / "jobs"
 PATIENCE_S = 300
 PROVENANCE = (
     "import torch, json; p = torch.cuda.get_device_properties(0); print(json.dumps({'gpu': p.name, "
@@ -34,11 +35,16 @@ def provenance() -> dict:
     return {"created": datetime.now(timezone.utc).isoformat(timespec="seconds"), **facts}
 
 
+def command(options: str) -> list[str]:
+    words = options.split()
+    script = words.pop(0) if words[0].endswith(".py") else "truth_job.py"
+    return [sys.executable, str(JOBS / script), *words]
+
+
 def record(options: str) -> dict:
     start = time.monotonic()
     try:
-        words = [sys.executable, str(JOB), *options.split()]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        done = subprocess.run(command(options), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     except subprocess.TimeoutExpired:
         return {"options": options, "error": f"no end after {PATIENCE_S} s"}
     if done.returncode != 0:

@@ -4,6 +4,8 @@
  * up to COPY_LIMIT really happen, so that what was copied in comes out again, until RESIDENT_LIMIT of host memory is in
  * use; from then on only small ones do. Which 64 KiB granules hold anything is kept in a bitmap, so that moving
  * never-written memory about (most of a training step's device-to-device copies) costs nothing.
+ *
+ * The agent computes some values on the CPU, right in device memory: it claims the bytes first. It may lift the limits.
  */
 #include "memory.h"
 #include "vest.h"
@@ -17,6 +19,7 @@
 #define COPY_LIMIT (64ull << 20)
 #define SMALL_COPY (1ull << 20)
 #define RESIDENT_LIMIT (1ull << 30)
+#define LONGEST_ANSWER 8
 #define GRANULE (64ull << 10)
 #define PAGE 4096ull
 #define ADDRESS_BITS 47
@@ -25,6 +28,13 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 pthread_mutex_t vest_content_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *written; /* one bit a granule */
 static uint64_t resident_granules;
+static uint64_t copy_limit = COPY_LIMIT, resident_limit = RESIDENT_LIMIT;
+
+/* What the calling thread's next reads of one number find; see vest_answer_reads. */
+static _Thread_local struct {
+    bool on;
+    int64_t value;
+} answer;
 
 static void map_bitmap(void)
 {
@@ -120,7 +130,7 @@ static bool is_live(const void *address, size_t bytes)
 /* Whether `bytes` more of device memory may be backed by the host; books them if so. */
 static bool may_write(const void *to, size_t bytes)
 {
-    if (bytes > COPY_LIMIT || (bytes > SMALL_COPY && resident_granules * GRANULE + bytes > RESIDENT_LIMIT))
+    if (bytes > copy_limit || (bytes > SMALL_COPY && resident_granules * GRANULE + bytes > resident_limit))
         return false;
     mark(to, bytes);
     return true;
@@ -152,10 +162,46 @@ void vest_copy(void *to, const void *from, size_t bytes)
     pthread_mutex_lock(&vest_content_lock);
     bool real = to_device && from_device ? prepare_device_copy(to, from, bytes)
                 : to_device              ? may_write(to, bytes)
-                                         : bytes <= COPY_LIMIT;
+                                         : bytes <= copy_limit;
     pthread_mutex_unlock(&vest_content_lock);
-    if (real)
+    if (answer.on && !to_device && bytes <= LONGEST_ANSWER)
+        memcpy(to, &answer.value, bytes); /* little endian: the low bytes come first */
+    else if (real)
         memmove(to, from, bytes);
+}
+
+bool vest_claim(void *to, size_t bytes)
+{
+    if (bytes == 0)
+        return true;
+    if (!vest_is_device(to) || !is_live(to, bytes))
+        return false;
+    pthread_once(&once, map_bitmap);
+    pthread_mutex_lock(&vest_content_lock);
+    bool granted = may_write(to, bytes);
+    pthread_mutex_unlock(&vest_content_lock);
+    return granted;
+}
+
+void vest_content_limit(uint64_t bytes)
+{
+    pthread_mutex_lock(&vest_content_lock);
+    copy_limit = resident_limit = bytes;
+    pthread_mutex_unlock(&vest_content_lock);
+}
+
+uint64_t vest_content_bytes(void)
+{
+    pthread_mutex_lock(&vest_content_lock);
+    uint64_t bytes = resident_granules * GRANULE;
+    pthread_mutex_unlock(&vest_content_lock);
+    return bytes;
+}
+
+void vest_answer_reads(bool on, int64_t value)
+{
+    answer.on = on;
+    answer.value = value;
 }
 
 void vest_fill(void *to, const void *pattern, size_t pattern_bytes, size_t count)

@@ -70,6 +70,16 @@ VEST_EXPORT bool vest_is_device(const void *address);
 VEST_EXPORT void vest_copy(void *to, const void *from, size_t bytes);
 VEST_EXPORT void vest_fill(void *to, const void *pattern, size_t pattern_bytes, size_t count);
 
+/* For the agent, which computes values on the CPU in device memory. A claim books bytes it is about to write there; false:
+ * not live device memory, or more than the host may back. The limit, once set, is the same for copies and for all. */
+VEST_EXPORT bool vest_claim(void *to, size_t bytes);
+VEST_EXPORT void vest_content_limit(uint64_t bytes);
+VEST_EXPORT uint64_t vest_content_bytes(void);
+
+/* While on, the calling thread reads `value` wherever it copies one number (up to 8 bytes) from the device: the count
+ * that a kernel would have left there. */
+VEST_EXPORT void vest_answer_reads(bool on, int64_t value);
+
 /* Pinned and registered host memory, so that pointer queries can tell it from pageable memory. */
 VEST_EXPORT void *vest_host_alloc(size_t bytes);
 VEST_EXPORT bool vest_host_free(void *address);

@@ -41,18 +41,21 @@ class Needs:
     still completed, None unless asked for. Neither includes the CUDA context.
 
     The ranges are what the two become when every size that is a guess takes its lower or its upper bound; None when the
-    estimate leans on no such guess.
+    estimate leans on no such guess. `assumed_range_bytes`: what the first becomes when every choice that the program
+    made by assumed values takes nothing, or everything; None when it made none.
     """
 
     comfortable_bytes: int | None
     minimum_bytes: int | None
     comfortable_range_bytes: tuple[int, int] | None = None
     minimum_range_bytes: tuple[int, int] | None = None
+    assumed_range_bytes: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """Why the job did not complete. `kind`: "oom", "exception", "exit", "signal", "timeout" or "environment"."""
+    """Why the job did not complete. `kind`: "oom", "exception", "exit", "signal", "timeout", "environment"
+    or "host_memory" (real values took more of the host than allowed)."""
 
     kind: str
     message: str
@@ -73,6 +76,19 @@ class NotModelled:
     how: str
     file: str | None = None
     line: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssumedValue:
+    """A line of the user's code that read values nobody computed. `how`: "size" (a shape was counted from them),
+    "number" (`.item()`, `if tensor:`) or "copy" (to the host); `value`: what it was told first, or the count."""
+
+    how: str
+    file: str | None
+    line: int | None
+    code: str | None
+    value: float | int | bool | None
+    reads: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +137,7 @@ class Estimate:
     elapsed_s: float
     failure: Failure | None
     not_modelled: tuple[NotModelled, ...]
+    assumed: tuple[AssumedValue, ...]
     warnings: tuple[str, ...]
     composition: tuple[Part, ...]
     provenance: Provenance

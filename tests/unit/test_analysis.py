@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veritasest.analysis import composition, judge, peak, smallest_that_completes
+from veritasest.analysis.judgement import looked_ahead_from
 from veritasest.analysis.peaks import allocated_peaks, replay, rounded
 from veritasest.trace import (
     Blocks,
@@ -26,6 +27,7 @@ from veritasest.trace import (
     Trace,
     Unmodelled,
 )
+from veritasest.trace.records import Batches
 
 HEADER = Header(
     schema=1, created="", command=(), veritasest="", gpu={}, limit_bytes=None, allocator_conf=None, host={}, stop={}
@@ -253,6 +255,45 @@ def test_a_peak_still_growing_in_the_last_steps_is_not_settled() -> None:
     growing = judge(trace(PROCESS, segment(1), step(1, 5), step(2, 6), step(3, 7), end, ended(0)))
     quiet = judge(trace(PROCESS, segment(1), step(1, 7), step(2, 7), step(3, 7), end, ended(0)))
     assert (growing.settled, quiet.settled) == (False, True)
+
+
+def loader(**known: Any) -> Batches:
+    return Batches(pid=1, t=0, loader=0, **{"handed_out": 12, "signatures": 7, "varied": True, **known})
+
+
+def about_batches(batches: Batches, *reserved: int) -> tuple[str, ...]:
+    done = [step(number, peak) for number, peak in enumerate(reserved, start=1)]
+    return judge(trace(PROCESS, segment(1), *done, batches, End(pid=1, t=1, reason="settled"), ended(0))).warnings
+
+
+def test_batches_that_were_skipped_are_told_with_their_number() -> None:
+    skipped = loader(skipped=388, epoch_batches=400, ahead_from=4)
+    (quiet,) = about_batches(skipped, 5, 7, 7, 7, 8)
+    assert "7 shapes in 12 batches" in quiet
+    assert "the largest of the epoch's 400 batches was run, 388 were skipped" in quiet
+    assert "may grow a little further" in quiet
+    (growing,) = about_batches(skipped, 5, 6, 7, 8, 9)
+    assert "was still growing, and will grow further" in growing
+
+
+def test_shapes_that_were_still_changing_are_told() -> None:
+    (doubt,) = about_batches(loader(still_changing=True, largest_seen=False))
+    assert "still changing" in doubt
+    assert "--until-exit" in doubt
+
+
+@pytest.mark.parametrize(
+    "known",
+    [{"varied": False, "signatures": 1}, {"varied": False, "signatures": 2, "skipped": 300}, {"skipped": 0}],
+    ids=["all alike", "a partial last batch", "all were run"],
+)
+def test_batches_that_leave_no_doubt_are_not_mentioned(known: dict[str, Any]) -> None:
+    assert about_batches(loader(**known)) == ()
+
+
+def test_a_run_is_repeated_from_the_step_after_which_batches_were_skipped() -> None:
+    assert looked_ahead_from(trace(loader(), loader(ahead_from=9), loader(ahead_from=4))) == 4
+    assert looked_ahead_from(trace(loader())) is None
 
 
 def test_a_job_without_gpu_is_pointed_out() -> None:

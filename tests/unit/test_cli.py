@@ -56,7 +56,7 @@ def test_json_stands_alone_on_standard_output(job: Job, capfd: pytest.CaptureFix
     assert document["gpu"]["capacity_bytes"] == 150109880320
     assert set(document) == {
         *("schema_version", "verdict", "gpu", "peak", "needs", "steps", "settled", "elapsed_s", "failure"),
-        *("not_modelled", "warnings", "composition", "provenance", "runs", "trace_path"),
+        *("not_modelled", "assumed", "warnings", "composition", "provenance", "runs", "trace_path"),
     }
 
 
@@ -148,7 +148,7 @@ def test_the_flags_of_run_are_frozen() -> None:
     flags = {name for action in _parser()._actions for name in action.option_strings}
     assert flags == {
         *("-h", "--help", "--gpu", "--memory", "--steps", "--until-exit", "--timeout", "--minimum"),
-        *("--json", "--trace", "--force", "--quiet"),
+        *("--values", "--assume", "--host-memory", "--json", "--trace", "--force", "--quiet"),
     }
 
 

@@ -79,7 +79,8 @@ def test_the_agent_comes_first_on_the_python_path(installation: Installation) ->
 @pytest.mark.parametrize(
     ("rule", "text"),
     [
-        (StopRule(), "steps=3;quiet=2"),
+        (StopRule(), "steps=3;quiet=2;ahead_s=20"),
+        (StopRule(steps=9, ahead_from=4), "steps=9;ahead_s=20;ahead_from=4"),
         (StopRule(steps=5), "steps=5"),
         (StopRule(until_exit=True), "until_exit"),
     ],

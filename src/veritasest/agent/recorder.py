@@ -15,7 +15,9 @@ import weakref
 from typing import Any
 
 from veritasest.agent import frames, roles, unmodelled
+from veritasest.agent.batches import Batches
 from veritasest.agent.history import History
+from veritasest.agent.imports import after_import
 from veritasest.agent.stop import StopRule
 from veritasest.trace.writer import TraceWriter
 
@@ -27,7 +29,9 @@ class Recorder:
         self._torch = torch
         self._trace = trace
         self._rule = rule
+        self._batches = Batches(budget_s=rule.ahead_s)
         self._history: History | None = None
+        self._values: Any = None
         self._cuda = False
         self._phase = "forward_backward"
         self._roles: dict[str, list[int]] = {}
@@ -42,13 +46,14 @@ class Recorder:
         optimizer = importlib.import_module("torch.optim.optimizer")
         optimizer.register_optimizer_step_pre_hook(self._before_optimizer)
         optimizer.register_optimizer_step_post_hook(self._after_optimizer)
+        after_import("torch.utils.data.dataloader", self._batches.install)
         self._torch.cuda._lazy_call(self._on_cuda)
         os.register_at_fork(after_in_child=self._deactivate)
         atexit.register(self._at_exit)
 
     def _deactivate(self) -> None:
         """In a forked child: what happens there is not the job's step."""
-        self._active = False
+        self._active = self._batches.active = False
 
     def _on_cuda(self) -> None:
         """The job touched the GPU for the first time."""
@@ -65,11 +70,23 @@ class Recorder:
         )
         self._cuda = True
         self._unmodelled = unmodelled.watch(self._trace)
+        self._watch_values(os.environ.get("VERITASEST_VALUES", "off"))
         try:
             self._history = History(torch)
             torch._C._cuda_attach_out_of_memory_observer(self._on_oom)
         except RuntimeError:  # the cudaMallocAsync backend has neither; PyTorch's statistics remain
             self._trace.write("unmodelled", library="torch", name="history of this allocator backend", how="guessed")
+
+    def _watch_values(self, mode: str) -> None:
+        if mode == "off":
+            return
+        if not hasattr(self._torch.library, "get_kernel"):
+            name = f"values that steer the program, with torch {self._torch.__version__}"
+            self._trace.write("unmodelled", library="torch", name=name, how="guessed")
+            return
+        from veritasest.agent.values.session import Values
+
+        self._values = Values(torch=self._torch, trace=self._trace, mode=mode)
 
     # Phases and steps
 
@@ -102,18 +119,25 @@ class Recorder:
         if self._steps == 1 and self._torch.backends.cudnn.benchmark:
             name = "which convolution is fastest, under cudnn.benchmark"
             self._trace.write("unmodelled", library="cudnn", name=name, how="guessed")
-        for device in self._devices():
-            self._trace.write("step", step=self._steps, device=device, **self._memory(device))
-        self._notice_peak()
+        memory = self._memory()
+        for device, numbers in memory.items():
+            self._trace.write("step", step=self._steps, device=device, **numbers)
+        self._notice_peak(list(memory.values()))
+        self._batches.on_step()
+        if self._steps == self._rule.ahead_from:
+            self._batches.look_ahead(self._steps)
         reason = self._rule.reason(steps=self._steps, steps_since_new_peak=self._steps_since_new_peak)
+        if self._rule.quiet and self._batches.keep_going(
+            step=self._steps, steps_since_new_peak=self._steps_since_new_peak, settled=reason == "settled"
+        ):
+            return
         if reason is not None:
             self._end_job(reason)
 
-    def _notice_peak(self) -> None:
+    def _notice_peak(self, memory: list[dict[str, int]]) -> None:
         """The script may reset PyTorch's own peaks; ours only grow."""
-        numbers = [self._memory(device) for device in self._devices()]
         now = tuple(
-            max([number[key] for number in numbers], default=0)
+            max([numbers[key] for numbers in memory], default=0)
             for key in ("allocated_peak_bytes", "reserved_peak_bytes")
         )
         is_new = any(new > old for new, old in zip(now, self._peak, strict=True))
@@ -122,21 +146,14 @@ class Recorder:
 
     # Memory
 
-    def _devices(self) -> list[int]:
-        """Devices on which the job holds or held memory."""
+    def _memory(self) -> dict[int, dict[str, int]]:
+        """Of the devices on which the job holds or held memory; of the first if of none."""
         if not self._cuda:
-            return []
+            return {}
         cuda = self._torch.cuda
-        return [device for device in range(cuda.device_count()) if cuda.max_memory_reserved(device)] or [0]
-
-    def _memory(self, device: int) -> dict[str, int]:
-        stats = self._torch.cuda.memory_stats(device)
-        return {
-            "allocated_peak_bytes": stats.get("allocated_bytes.all.peak", 0),
-            "reserved_peak_bytes": stats.get("reserved_bytes.all.peak", 0),
-            "allocated_bytes": stats.get("allocated_bytes.all.current", 0),
-            "reserved_bytes": stats.get("reserved_bytes.all.current", 0),
-        }
+        numbers = {device: _numbers(cuda.memory_stats(device)) for device in range(cuda.device_count())}
+        used = {device: known for device, known in numbers.items() if known["reserved_peak_bytes"]}
+        return used or {0: numbers[0]}
 
     def _write_blocks(self) -> None:
         if self._history is None:
@@ -157,8 +174,11 @@ class Recorder:
 
     def _write_end(self, reason: str) -> None:
         self._write_blocks()
-        for device in self._devices() or [0]:
-            memory = self._memory(device) if self._cuda else {}
+        if self._values is not None:
+            self._values.finish()
+        for fields in self._batches.records(ended_by_itself=reason == "exit"):
+            self._trace.write("batches", **fields)
+        for device, memory in (self._memory() or {0: {}}).items():
             self._trace.write(
                 "end",
                 reason=reason,
@@ -172,3 +192,12 @@ class Recorder:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         os._exit(0)
+
+
+def _numbers(stats: dict[str, int]) -> dict[str, int]:
+    return {
+        "allocated_peak_bytes": stats.get("allocated_bytes.all.peak", 0),
+        "reserved_peak_bytes": stats.get("reserved_bytes.all.peak", 0),
+        "allocated_bytes": stats.get("allocated_bytes.all.current", 0),
+        "reserved_bytes": stats.get("reserved_bytes.all.current", 0),
+    }

@@ -1,8 +1,19 @@
 """Pure functions from a trace to the facts of an estimate."""
 
+from veritasest.analysis.assumed import assumed_values, sizes_are_assumed
 from veritasest.analysis.composition import composition
-from veritasest.analysis.judgement import Judgement, judge
+from veritasest.analysis.judgement import Judgement, judge, looked_ahead_from
 from veritasest.analysis.minimum import smallest_that_completes
 from veritasest.analysis.peaks import peak, steps
 
-__all__ = ["Judgement", "composition", "judge", "peak", "smallest_that_completes", "steps"]
+__all__ = [
+    "Judgement",
+    "assumed_values",
+    "composition",
+    "judge",
+    "looked_ahead_from",
+    "peak",
+    "sizes_are_assumed",
+    "smallest_that_completes",
+    "steps",
+]

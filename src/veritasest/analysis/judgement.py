@@ -11,8 +11,10 @@ from operator import attrgetter
 from veritasest.analysis.peaks import steps
 from veritasest.result import Failure, Verdict
 from veritasest.trace import (
+    Batches,
     End,
     Exit,
+    HostMemory,
     JobException,
     Misuse,
     OutOfMemory,
@@ -55,6 +57,8 @@ def judge(trace: Trace) -> Judgement:
 
 
 def _verdict(trace: Trace, ending: Exit) -> tuple[Verdict, Failure | None]:
+    if trace.of(HostMemory):
+        return "unsupported", _host_memory(trace.of(HostMemory)[0], ending)
     oom = _fatal_oom(trace, ending)
     if oom is not None:
         return "does_not_fit", oom
@@ -74,6 +78,16 @@ def _verdict(trace: Trace, ending: Exit) -> tuple[Verdict, Failure | None]:
             exit_code=failure.exit_code,
         )
     return "job_failed", failure
+
+
+def _host_memory(event: HostMemory, ending: Exit) -> Failure:
+    return Failure(
+        kind="host_memory",
+        message=f"real values need more of this host's memory than the {format_bytes(event.limit_bytes)} they may "
+        "take; allow more with --host-memory, or compute one part of the model with --values real:MODULE",
+        requested_bytes=event.bytes,
+        exit_code=ending.code,
+    )
 
 
 def _fatal_oom(trace: Trace, ending: Exit) -> Failure | None:
@@ -154,6 +168,9 @@ def _warnings(trace: Trace, ending: Exit, verdict: Verdict) -> Iterable[str]:
         yield f"stopped by --timeout after {done} optimizer steps; the peak may still grow"
     elif verdict == "fits" and "steps" in {end.reason for end in trace.of(End)} and not _settled(trace, ending):
         yield f"the peak was still growing in the last of {done} steps; a larger --steps, or none, lets it settle"
+    if verdict == "fits":
+        about = [_about_batches(loader, trace) for loader in trace.of(Batches)]
+        yield from dict.fromkeys(filter(None, about))  # ranks say the same
     if verdict == "fits" and not trace.of(Process):
         yield "the job never used the GPU: does the script move its model to 'cuda', and does this command start it?"
     caught = len(trace.of(OutOfMemory))
@@ -163,6 +180,42 @@ def _warnings(trace: Trace, ending: Exit, verdict: Verdict) -> Iterable[str]:
         yield f"memory was misused: {', '.join(sorted({event.what for event in trace.of(Misuse)}))}"
     if trace.unreadable_lines > 1:
         yield f"{trace.unreadable_lines} lines of the trace could not be read"
+
+
+def _about_batches(loader: Batches, trace: Trace) -> str | None:
+    """The doubt that is left where the shapes of batches varied and not all of them were run."""
+    if not loader.varied:
+        return None
+    varied = f"({loader.signatures} shapes in {loader.handed_out} batches)"
+    if loader.still_changing:
+        return (
+            f"batch shapes were still changing when the run was stopped {varied}; the largest batch may not have been "
+            "seen: a larger --steps, or --until-exit, runs more"
+        )
+    if not loader.skipped:
+        return None
+    epoch = f"the epoch's {loader.epoch_batches} batches" if loader.epoch_batches else "the epoch"
+    growth = "was still growing, and will grow" if _grew_late(loader, trace) else "may grow a little"
+    return (
+        f"batch shapes varied {varied}: the largest of {epoch} was run, {loader.skipped} were skipped; reserved memory "
+        f"{growth} further by fragmentation: --until-exit runs them all"
+    )
+
+
+def _grew_late(loader: Batches, trace: Trace) -> bool:
+    """Whether reserved memory grew in the second half of the steps before batches were skipped."""
+    before = loader.ahead_from or 0
+    peaks = {
+        event.step: event.reserved_peak_bytes
+        for event in trace.of(Step)
+        if event.pid == loader.pid and event.step <= before
+    }
+    return peaks.get(before, 0) > peaks.get(before // 2, 0)
+
+
+def looked_ahead_from(trace: Trace) -> int | None:
+    """The optimizer step after which batches were skipped; a run that repeats this one skips them at the same place."""
+    return min((loader.ahead_from for loader in trace.of(Batches) if loader.ahead_from is not None), default=None)
 
 
 def _ending(trace: Trace) -> Exit:

@@ -51,6 +51,11 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(chosen: argparse.Namespace, command: list[str]) -> Estimate:
     line = LiveLine(sys.stderr)
+    if chosen.values.startswith("real") and not chosen.quiet:
+        sys.stderr.write(
+            "real values: operators also run on the CPU, which takes its time, and their data takes as much of this "
+            "host's memory as of the GPU's; the job is ended before it takes more than --host-memory allows\n"
+        )
 
     def show(progress: Progress) -> None:
         line.show(
@@ -69,6 +74,9 @@ def _run(chosen: argparse.Namespace, command: list[str]) -> Estimate:
             until_exit=chosen.until_exit,
             timeout_s=chosen.timeout,
             minimum=chosen.minimum,
+            values=chosen.values,
+            assume=dict(chosen.assume),
+            host_memory=chosen.host_memory,
             trace=chosen.trace,
             on_progress=None if chosen.quiet else show,
             # JSON on standard output must stand alone there.
@@ -95,6 +103,24 @@ def _parser() -> Parser:
     stop.add_argument("--until-exit", action="store_true", help="let the job run to its own end")
     parser.add_argument("--timeout", metavar="SECONDS", type=float, help="end each run after this time")
     parser.add_argument("--minimum", action="store_true", help="also find the smallest capacity (up to 8 more runs)")
+    parser.add_argument(
+        "--values",
+        metavar="CHOICE",
+        default="auto",
+        help="auto (default): compute values that steer the program, assume what is costly; real: compute all on the "
+        "CPU, slow, and as large on this host as on the GPU; real:MODULE: those of one submodule; off: none",
+    )
+    parser.add_argument(
+        "--assume",
+        metavar="KIND=VALUE",
+        type=_assumption,
+        action="append",
+        default=[],
+        help="what unknown values are taken for: mask=SHARE set (0 to 1), scalar=NUMBER, finite=yes|no; repeatable",
+    )
+    parser.add_argument(
+        "--host-memory", metavar="SIZE", help="what --values real may take of this host (default: 80 %%)"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the estimate as JSON; - for standard output")
     parser.add_argument("--trace", metavar="FILE", help="keep the trace of the run in FILE")
     parser.add_argument("--force", action="store_true", help="overwrite existing output files")
@@ -106,6 +132,13 @@ def _count(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return int(text)
+
+
+def _assumption(text: str) -> tuple[str, str]:
+    kind, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"must be KIND=VALUE, like mask=0.3, not {text!r}")
+    return kind, value
 
 
 def _split(parser: Parser, argv: list[str]) -> tuple[list[str], list[str]]:

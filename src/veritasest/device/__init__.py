@@ -4,6 +4,7 @@ from veritasest.device.environment import StopRule, child_environment, device_wa
 from veritasest.device.interpreter import Command, TorchBuild, inspect_build, resolve
 from veritasest.device.launch import Outcome, Progress, launch
 from veritasest.device.libraries import Installation, installed, plain_paths
+from veritasest.device.values import Values, checked_values
 
 __all__ = [
     "Command",
@@ -12,6 +13,8 @@ __all__ = [
     "Progress",
     "StopRule",
     "TorchBuild",
+    "Values",
+    "checked_values",
     "child_environment",
     "device_warnings",
     "inspect_build",

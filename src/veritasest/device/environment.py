@@ -10,27 +10,35 @@ from pathlib import Path
 from veritasest.device.interpreter import TorchBuild
 from veritasest.device.libraries import Installation
 from veritasest.device.support import TESTED, architectures, binary_for, driver_version, minor_version
+from veritasest.device.values import Values
 from veritasest.gpus import GPU, cudnn_properties
 
 DEVICE_COUNT = 1
 DEFAULT_STEPS = 3
 DEFAULT_QUIET = 2
+LOOK_AHEAD_S = 20
 DEFAULT_CUDA = "13.0"  # for a command whose PyTorch could not be looked at beforehand
 
 
 @dataclass(frozen=True, kw_only=True)
 class StopRule:
-    """When the agent ends the job: after exactly `steps`, never (`until_exit`), or once its peak has settled."""
+    """When the agent ends the job: after exactly `steps`, never (`until_exit`), or once its peak has settled.
+
+    Only in the last case are batches skipped to get to the largest. `ahead_from` repeats such a run: the same `steps`,
+    batches skipped after the same one.
+    """
 
     steps: int | None = None
     until_exit: bool = False
+    ahead_from: int | None = None
 
     def text(self) -> str:
         if self.until_exit:
             return "until_exit"
         if self.steps is not None:
-            return f"steps={self.steps}"
-        return f"steps={DEFAULT_STEPS};quiet={DEFAULT_QUIET}"
+            again = f";ahead_s={LOOK_AHEAD_S};ahead_from={self.ahead_from}" if self.ahead_from is not None else ""
+            return f"steps={self.steps}{again}"
+        return f"steps={DEFAULT_STEPS};quiet={DEFAULT_QUIET};ahead_s={LOOK_AHEAD_S}"
 
 
 def child_environment(
@@ -42,7 +50,9 @@ def child_environment(
     trace_path: Path,
     stop: StopRule,
     base: Mapping[str, str],
+    values: Values | None = None,
     guesses: str | None = None,
+    choices: str | None = None,
 ) -> dict[str, str]:
     """`base` and what the stand-ins and the agent read. The user's own LD_AUDIT, LD_PRELOAD and PYTHONPATH
     stay, behind ours."""
@@ -63,9 +73,12 @@ def child_environment(
         VERITASEST_CUDNN_PROPERTIES=cudnn_properties(gpu, driver=driver),
         VERITASEST_PLAN_CACHE=str(_plan_cache(base) or ""),
         VERITASEST_STOP=stop.text(),
+        **(values or Values()).environment(),
     )
     if guesses:  # "low" or "high": sizes that are guesses take that bound
         environment["VERITASEST_GUESSES"] = guesses
+    if choices:  # "none" or "all": what the program chooses by assumed values
+        environment["VERITASEST_CHOICES"] = choices
     return environment
 
 

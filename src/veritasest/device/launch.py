@@ -21,6 +21,7 @@ from veritasest.device.environment import StopRule, child_environment
 from veritasest.device.family import Family
 from veritasest.device.interpreter import Command, TorchBuild
 from veritasest.device.libraries import Installation, plain_paths
+from veritasest.device.values import Values
 from veritasest.errors import UsageError
 from veritasest.gpus import GPU
 from veritasest.trace import SCHEMA, Segment, Step, Tail, TraceWriter
@@ -63,13 +64,15 @@ def launch(
     env: Mapping[str, str],
     stdout: int | None = None,
     silent: bool = False,
+    values: Values | None = None,
     guesses: str | None = None,
+    choices: str | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Outcome:
     """Runs `command` to its end, its time limit, or the user's Ctrl-C. The trace is complete when this returns.
 
     `silent` is for repetitions: what the job prints, and its traceback, were seen the first time. `guesses`: "low" or
-    "high" moves every size that is a guess to that bound.
+    "high" moves every size that is a guess to that bound. `choices`: "none" or "all" does so with every assumed choice.
     """
     with TraceWriter(trace_path) as trace, plain_paths(installation) as plain:
         trace.header(**_header(command, gpu, limit_bytes, stop, timeout_s, env))
@@ -81,7 +84,9 @@ def launch(
             trace_path=trace_path,
             stop=stop,
             base=env,
+            values=values,
             guesses=guesses,
+            choices=choices,
         )
         started = time.monotonic()
         with _interruptions() as interrupted:

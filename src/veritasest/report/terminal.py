@@ -82,9 +82,28 @@ def _when(estimate: Estimate) -> str:
 
 def _doubts(estimate: Estimate) -> Iterator[str]:
     yield from estimate.warnings
+    yield from _assumptions(estimate)
     for item in estimate.not_modelled:
         where = f", first at {item.file}:{item.line}" if item.file else ""
         yield f"not modelled: {item.library} {item.name} ({item.how}{where})"
+
+
+_TOLD = {"size": "sizes counted from", "number": "a decision or number from", "copy": "copies to the host of"}
+MOST_LINES = 8
+
+
+def _assumptions(estimate: Estimate) -> Iterator[str]:
+    """Each line of the user's code that read unknown values, and what hangs on them."""
+    for value in estimate.assumed[:MOST_LINES]:
+        where = f"{value.file}:{value.line}" if value.file else "outside of your code"
+        told = "" if value.value is None else f", told {value.value}"
+        code = f" > {value.code}" if value.code else ""
+        yield f"assumed values: {where}, {_TOLD.get(value.how, value.how)} unknown values{told}{code}"
+    if len(estimate.assumed) > MOST_LINES:
+        yield f"assumed values: {len(estimate.assumed) - MOST_LINES} more lines, all in --json"
+    if estimate.needs.assumed_range_bytes:
+        low, high = (format_bytes(size) for size in estimate.needs.assumed_range_bytes)
+        yield f"on the assumed sizes hangs a need between {low} (nothing chosen) and {high} (everything chosen)"
 
 
 def _provenance(estimate: Estimate) -> str:
@@ -100,6 +119,8 @@ def _next_steps(estimate: Estimate) -> Iterator[str]:
         yield f"trace kept: {estimate.trace_path}"
     if estimate.verdict == "does_not_fit" and estimate.needs.minimum_bytes is None:
         yield f"next: the smallest capacity it runs in: veritasest run --minimum {_options(estimate)}"
+    elif estimate.needs.assumed_range_bytes:
+        yield f"next: without assumptions, slower: veritasest run --values real {_options(estimate)}"
     elif estimate.verdict == "job_failed":
         yield "next: does it run by itself? its own output above says more"
 

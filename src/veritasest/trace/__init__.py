@@ -7,11 +7,14 @@ lines never mix; the last one may be torn when its writer was killed. docs: see 
 from veritasest.trace.reader import Tail, read
 from veritasest.trace.records import (
     SCHEMA,
+    Assumed,
+    Batches,
     Blocks,
     End,
     Event,
     Exit,
     Header,
+    HostMemory,
     JobException,
     Misuse,
     OutOfMemory,
@@ -27,11 +30,14 @@ from veritasest.trace.writer import TraceWriter
 
 __all__ = [
     "SCHEMA",
+    "Assumed",
+    "Batches",
     "Blocks",
     "End",
     "Event",
     "Exit",
     "Header",
+    "HostMemory",
     "JobException",
     "Misuse",
     "OutOfMemory",

@@ -7,12 +7,15 @@
 | segment     | native       | device memory was taken or given back |
 | refused     | native       | an allocation did not fit; PyTorch may flush its cache and try again |
 | unmodelled  | native/agent | something the emulation refused or guessed, once per name |
+| assumed     | agent        | the program read a value that nobody computed, once per line and again at the end |
+| host_memory | agent        | real values would take more of the host's memory than allowed; the job was ended |
 | misuse      | native       | memory freed twice, or that was never allocated |
 | blocks      | agent        | the caching allocator's history since the last such record |
 | roles       | agent        | around an optimizer step: where parameters, gradients and optimizer state are |
 | step        | agent        | after each optimizer step |
 | oom         | agent        | PyTorch raised torch.OutOfMemoryError |
 | exception   | agent        | an exception nobody caught |
+| batches     | agent        | with the end, once per DataLoader: how its batches varied |
 | end         | agent        | the process is about to end |
 | exit        | launcher     | last line |
 
@@ -86,6 +89,30 @@ class Unmodelled(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Assumed(Event):
+    """`how`: "number" (`.item()`, `if tensor:`), "size" (a shape was counted from values) or "copy" (to the host).
+    `operator` read it from a tensor of that `shape` and `dtype`. `value`: the number or count it was told."""
+
+    how: str
+    operator: str
+    file: str | None = None
+    line: int | None = None
+    code: str | None = None
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+    value: float | int | bool | None = None
+    reads: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostMemory(Event):
+    """`bytes` more did not fit under `limit_bytes`."""
+
+    bytes: int
+    limit_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Misuse(Event):
     what: str
     address: int = 0
@@ -145,6 +172,24 @@ class JobException(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Batches(Event):
+    """`signatures`: how many different shapes were handed out. `skipped`: batches looked at or left out, but not run.
+    `varied`: shapes differed, other than in the smaller last batch of an epoch. `largest_seen`: of a whole epoch.
+    `ahead_from`: the optimizer step after which batches were skipped."""
+
+    loader: int
+    handed_out: int
+    signatures: int
+    skipped: int = 0
+    largest_elements: int = 0
+    largest_seen: bool = True
+    epoch_batches: int | None = None
+    varied: bool = False
+    still_changing: bool = False
+    ahead_from: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class End(Event):
     reason: str
     device: int = 0
@@ -165,12 +210,15 @@ KINDS: Mapping[str, type[Event]] = {
     "segment": Segment,
     "refused": Refused,
     "unmodelled": Unmodelled,
+    "assumed": Assumed,
+    "host_memory": HostMemory,
     "misuse": Misuse,
     "blocks": Blocks,
     "roles": Roles,
     "step": Step,
     "oom": OutOfMemory,
     "exception": JobException,
+    "batches": Batches,
     "end": End,
     "exit": Exit,
 }

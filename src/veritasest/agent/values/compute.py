@@ -1,0 +1,133 @@
+"""Runs an operator on the CPU, in device memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from veritasest.agent.values.contents import UNKNOWN, Contents
+from veritasest.agent.values.operators import Operator
+from veritasest.agent.values.policy import Policy
+
+_NUMBERS = (bool, int, float, complex)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the CPU made of an operator. `done` is false when it could not."""
+
+    result: Any = None
+    done: bool = False
+
+
+class Computer:
+    """`failed(operator name, error)` is told of operators that the CPU could not compute."""
+
+    def __init__(
+        self, torch: Any, contents: Contents, policy: Policy, failed: Callable[[str, Exception], None]
+    ) -> None:
+        self._torch = torch
+        self._contents = contents
+        self._policy = policy
+        self._failed = failed
+
+    def with_tensors(self, operator: Operator, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The dispatcher unwraps a number in a tensor's place (`x + 1`) for Python, and does not take it back: a
+        zero-dimensional tensor of the type that the number would get does the same."""
+        if not any(type(args[i]) in _NUMBERS for i in operator.tensors if i < len(args)):
+            return args
+        torch = self._torch
+        mates = [args[i] for i in operator.tensors if i < len(args) and args[i] is not None]
+        mates = mates[1:] if operator.base == "where" else mates  # its condition has no part in the result's type
+        tensors = [mate for mate in mates if torch.is_tensor(mate)]
+        lifted = list(args)
+        for i in operator.tensors:
+            if i < len(args) and type(args[i]) in _NUMBERS:
+                dtype = torch.result_type(tensors[0] if tensors else args[i], args[i])
+                lifted[i] = self._scalar(args[i], dtype)
+        return tuple(lifted)
+
+    def _scalar(self, number: Any, dtype: Any) -> Any:
+        try:
+            return self._torch.tensor(number, dtype=dtype, device="cpu")
+        except (RuntimeError, TypeError, ValueError):  # does not fit the type, as in byte + 1000
+            return self._torch.ones((), dtype=dtype, device="cpu")
+
+    def seed(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Where the GPU's random generator stands before the operator: the same state gives the same numbers, so that
+        a recomputed forward pass agrees with the first."""
+        if not operator.random:
+            return None
+        given = [value for value in (*args, *kwargs.values()) if isinstance(value, self._torch.Generator)]
+        generator = given[0] if given else self._torch.cuda.default_generators[self._torch.cuda.current_device()]
+        return generator.initial_seed(), generator.get_offset()
+
+    def run(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], seed: Any = None) -> Outcome:
+        """The operator's result as CPU tensors; written arguments are changed in device memory."""
+        if operator.random:
+            self._policy.seeded(operator.base, seed)
+        cpu_args = [self._on_cpu(value) for value in args]
+        cpu_kwargs = {key: self._on_cpu(value) for key, value in kwargs.items()}
+        try:
+            return Outcome(self._run(operator, cpu_args, cpu_kwargs), done=True)
+        except Exception as error:  # whatever it is, the value is simply not known
+            if os.environ.get("VERITASEST_DEBUG"):
+                raise
+            self._failed(operator.name, error)
+            return Outcome()
+
+    def _run(self, operator: Operator, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        # Only now: where little is computed, nothing is ever translated, and reading the table takes 0.1 s.
+        if operator.foreign:
+            from veritasest.agent.values.translations import TRANSLATIONS
+
+            return TRANSLATIONS.get(operator.name, operator.overload)(*args, **kwargs)
+        try:
+            return operator.overload(*args, **kwargs)
+        except NotImplementedError:  # not for this type, mostly half precision
+            from veritasest.agent.values.translations import TRANSLATIONS, widened
+
+            return TRANSLATIONS.get(operator.name, widened(operator.name))(*args, **kwargs)
+
+    def _on_cpu(self, value: Any) -> Any:
+        torch = self._torch
+        if torch.is_tensor(value):
+            return self._contents.view(value) if value.is_cuda else value
+        if isinstance(value, (list, tuple)):
+            return [self._on_cpu(item) for item in value]
+        if isinstance(value, torch.Generator):
+            return self._policy.generator
+        return torch.device("cpu") if isinstance(value, torch.device) else value
+
+    def write(self, out: Any, result: Any, state: int) -> None:
+        """The result's values into the tensors that the CUDA kernel made."""
+        for to, source in _pairs(out, result):
+            if not self._torch.is_tensor(to):
+                continue
+            fits = self._torch.is_tensor(source) and source.shape == to.shape
+            if not to.is_cuda:  # a kernel may leave numbers on the host, such as a random state
+                if fits:
+                    to.copy_(source)
+            elif fits:
+                self.put(to, source, state, fresh=True)
+            else:
+                self._contents.remember(to, UNKNOWN)
+
+    def put(self, tensor: Any, values: Any, state: int, *, fresh: bool = False) -> bool:
+        """Values into device memory; False when the host may not back so much."""
+        if not self._contents.claim(tensor):
+            self._contents.forget(tensor)
+            return False
+        if tensor.numel():
+            self._contents.view(tensor).copy_(values)
+        self._contents.remember(tensor, state, fresh=fresh)
+        return True
+
+
+def _pairs(out: Any, result: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(out, (list, tuple)):
+        yield from zip(out, result if isinstance(result, (list, tuple)) else [None] * len(out), strict=False)
+    else:
+        yield out, result[0] if isinstance(result, tuple) and len(result) == 1 else result

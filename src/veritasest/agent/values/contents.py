@@ -1,0 +1,138 @@
+"""What device memory holds: real values, assumed ones, or nothing that is known.
+
+Kept per storage. A storage without an entry is unknown: most of a training job's data. An entry dies with its storage,
+because PyTorch keeps the Python object of a storage for as long as the storage lives, and so a weak reference to it.
+Device memory is host memory, so its contents can be seen, and written, through a CPU tensor at the same address.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+REAL = 0  # the values are those the GPU would have
+ASSUMED = 1  # a stated policy put them there, or they follow from such values
+UNKNOWN = 2  # nobody computed them
+
+
+@dataclass
+class _Entry:
+    """`fill`: every element has this value, which is too much to write down; None: the memory holds the contents."""
+
+    storage: Any
+    state: int
+    fill: float | int | bool | None = None
+
+
+class Device:
+    """The emulated device's side: which of its memory the host backs."""
+
+    def __init__(self) -> None:
+        library = ctypes.CDLL(None)  # preloaded, so among the process's own symbols
+        self.claim = library.vest_claim
+        self.claim.argtypes, self.claim.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes.c_bool
+        self.answer_reads = library.vest_answer_reads
+        self.answer_reads.argtypes, self.answer_reads.restype = [ctypes.c_bool, ctypes.c_int64], None
+        self.limit = library.vest_content_limit
+        self.limit.argtypes, self.limit.restype = [ctypes.c_uint64], None
+        self.content_bytes = library.vest_content_bytes
+        self.content_bytes.argtypes, self.content_bytes.restype = [], ctypes.c_uint64
+
+
+class Contents:
+    """`refused` is told how many bytes the host may not back."""
+
+    def __init__(self, torch: Any, device: Device, refused: Callable[[int], None] = lambda _: None) -> None:
+        self._torch = torch
+        self._device = device
+        self._refused = refused
+        self._storage_at = torch._C._construct_storage_from_data_pointer
+        self._cpu = torch.device("cpu")
+        self._entries: dict[int, _Entry] = {}
+
+    def state(self, tensor: Any) -> int:
+        entry = self._find(tensor)
+        return UNKNOWN if entry is None else entry.state
+
+    def fill(self, tensor: Any) -> float | int | bool | None:
+        entry = self._find(tensor)
+        return None if entry is None else entry.fill
+
+    def _find(self, tensor: Any) -> _Entry | None:
+        base = _base(tensor)
+        entry = self._entries.get(base)
+        if entry is not None and entry.storage() is None:  # freed; another storage has its place now
+            del self._entries[base]
+            return None
+        return entry
+
+    def remember(self, tensor: Any, state: int, *, fresh: bool = False, fill: float | int | bool | None = None) -> None:
+        """The tensor's part of its storage now has contents of this kind.
+
+        Unless the storage is `fresh`, the rest of it counts too: it is as well known as its least known part. Integers
+        and masks that nobody wrote to are taken for memory that the program is about to fill (`torch.empty`).
+        """
+        if state == UNKNOWN:
+            self.forget(tensor)
+            return
+        storage = tensor.untyped_storage()
+        if not fresh and tensor.numel() * tensor.element_size() < storage.nbytes():
+            before = self.state(tensor)
+            is_data = tensor.dtype.is_floating_point or tensor.dtype.is_complex
+            if (before == UNKNOWN and is_data) or fill is not None:
+                self.forget(tensor)
+                return
+            state = state if before == UNKNOWN else max(state, before)
+        self._entries[_base(tensor)] = _Entry(weakref.ref(storage), state, fill)
+
+    def forget(self, tensor: Any) -> None:
+        self._entries.pop(_base(tensor), None)
+
+    def view(self, tensor: Any) -> Any:
+        """A CPU tensor on the same memory."""
+        empty = self._torch.empty(0, dtype=tensor.dtype, device=self._cpu)
+        if tensor.numel() == 0:
+            return empty.reshape(tensor.shape)
+        storage = self._storage_at(tensor.data_ptr(), self._cpu, _extent(tensor))
+        return empty.set_(storage, 0, tensor.shape, tensor.stride())
+
+    def claim(self, tensor: Any) -> bool:
+        """Before writing through a view: whether the host may back that much."""
+        if tensor.numel() == 0:
+            return True
+        size = _extent(tensor)
+        if self._device.claim(tensor.data_ptr(), size):
+            return True
+        self._refused(size)
+        return False
+
+
+class RealContents(Contents):
+    """Where everything is computed: nothing is unknown, and no books are kept."""
+
+    def state(self, tensor: Any) -> int:  # noqa: ARG002 (as in the class above)
+        return REAL
+
+    def fill(self, tensor: Any) -> None:  # noqa: ARG002
+        return None
+
+    def remember(self, tensor: Any, state: int, *, fresh: bool = False, fill: Any = None) -> None: ...
+
+    def forget(self, tensor: Any) -> None: ...
+
+
+def _extent(tensor: Any) -> int:
+    """Bytes from the first element to the end of the last."""
+    last = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    size: int = (last + 1) * tensor.element_size()
+    return size
+
+
+def _base(tensor: Any) -> int:
+    """Where the tensor's storage starts, without making a Python object for the storage: that would raise its use
+    count, which autograd looks at."""
+    address: int = tensor.data_ptr() - tensor.storage_offset() * tensor.element_size()
+    return address

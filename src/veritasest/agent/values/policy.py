@@ -1,0 +1,106 @@
+"""What an unknown value is taken for when the program asks.
+
+Unknown numbers are uniform between 0 and 1: finite, positive, small, and different from each other, so that the largest
+of them are spread evenly (routing is balanced) and a threshold cuts off its share. A single unknown number is `scalar`.
+The same question gets the same answer: activation checkpointing asks twice, and expects it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+# A loop that waits for an unknown number to become small comes to its end.
+PATIENCE_READS = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumptions:
+    """`mask`: share of an unknown mask that is set; None: as the comparison with uniform numbers has it. `finite`:
+    whether unknown numbers are; if not, loss scaling skips its steps. `alike`: all rows of unknown data are the same,
+    so that whoever chooses by them makes the same choice everywhere."""
+
+    mask: float | None = None
+    scalar: float = 0.5
+    finite: bool = True
+    alike: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Assumptions:
+        """From VERITASEST_ASSUME: "mask=0.3;scalar=1e-3;finite=no"; what is not named keeps its default."""
+        given = dict(field.split("=", 1) for field in text.split(";") if field)
+        known = {field.name for field in fields(cls)}
+        values: dict[str, Any] = {
+            key: value == "yes" if key in ("finite", "alike") else float(value)
+            for key, value in given.items()
+            if key in known
+        }
+        return cls(**values)
+
+    def at_bound(self, choices: str | None) -> Assumptions:
+        """As VERITASEST_CHOICES has it: "none", nothing is chosen; "all", everything is, and all choose the same."""
+        if choices is None:
+            return self
+        return replace(self, mask=1.0 if choices == "all" else 0.0, alike=choices == "all")
+
+
+_COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
+
+
+class Policy:
+    def __init__(self, torch: Any, assumptions: Assumptions) -> None:
+        self._torch = torch
+        self._assumptions = assumptions
+        self.generator = torch.Generator(device="cpu")  # ours: the job's own generators stay untouched
+        self._reads: dict[Any, int] = {}
+
+    @property
+    def density(self) -> float:
+        return 0.5 if self._assumptions.mask is None else self._assumptions.mask
+
+    def decides(self, base: str) -> bool:
+        """Whether a comparison's outcome is assumed itself, and not what it compares."""
+        return self._assumptions.mask is not None and base in _COMPARISONS
+
+    @property
+    def finite(self) -> bool:
+        return self._assumptions.finite
+
+    def seeded(self, *reasons: Any) -> Any:
+        """Our generator, at a state that depends on nothing but the reasons."""
+        return self.generator.manual_seed(zlib.crc32(repr(reasons).encode()))
+
+    def data(self, shape: Any, dtype: Any) -> Any:
+        """Contents of an unknown tensor."""
+        torch = self._torch
+        size = tuple(shape)
+        if dtype == torch.bool:
+            return self.mask(size)
+        if not (dtype.is_floating_point or dtype.is_complex):
+            return torch.zeros(size, dtype=dtype, device="cpu")
+        if torch.Size(size).numel() == 1:
+            return torch.full(size, self.scalar(), dtype=dtype, device="cpu")
+        drawn = size[-1:] if self._assumptions.alike else size
+        numbers = torch.rand(drawn, generator=self.seeded(size), device="cpu").expand(size).contiguous()
+        if not self._assumptions.finite:
+            numbers.view(-1)[0] = float("inf")
+        return numbers.to(dtype)
+
+    def mask(self, shape: Any) -> Any:
+        torch = self._torch
+        return torch.rand(tuple(shape), generator=self.seeded("mask", tuple(shape)), device="cpu") < self.density
+
+    def indices(self, shape: Any, below: int, dtype: Any) -> Any:
+        """Positions along a dimension of `below` elements, evenly spread."""
+        torch = self._torch
+        generator = self.seeded("indices", tuple(shape), below)
+        return torch.randint(max(below, 1), tuple(shape), generator=generator, device="cpu").to(dtype)
+
+    def scalar(self, place: Any = None) -> float:
+        """One unknown number. `place` is the line that reads it: after many reads there it shrinks."""
+        value = self._assumptions.scalar if self._assumptions.finite else float("inf")
+        if place is None:
+            return value
+        reads = self._reads[place] = self._reads.get(place, 0) + 1
+        return value * 0.5 ** min(max(reads - PATIENCE_READS, 0), 1000)
