@@ -25,6 +25,11 @@ Case = dict[str, Any]
 SIZES = [1, 3, 255, 256, 257, 1000, 4097, 70_000, 600_000, 1_200_000]
 FEW = [3, 257, 4097, 1_200_000]
 EDGES = [270_335, 270_336, 270_337, 540_672, 540_673, 1_081_344, 1_081_345, 2_500_000]
+# Beyond this many elements the other operators and types only repeat what these show.
+LARGE = 70_000
+LARGE_TOO = {("uniform_", "float32"), ("normal_", "float32"), ("random_", "int64"), ("bernoulli.out", "float32")}
+LARGE_TOO |= {("native_dropout", "float32"), ("native_dropout", "bfloat16"), ("randperm", "int64")}
+LARGE_TOO |= {("multinomial", dtype) for dtype in ("float32", "float16", "float64")}
 # (seed, offset): a plain one, one mid-run, one whose words are all in use.
 STATES = [(0, 0), (1234, 4), (2**40 + 7, 1000), (2**64 - 1, 2**35 + 12)]
 
@@ -129,6 +134,10 @@ def choices() -> Iterator[Case]:
             yield case("multinomial", dtype, shape, i, num_samples=130, replacement=True)
 
 
+def is_worthwhile(row: Case) -> bool:
+    return torch.Size(row["shape"]).numel() <= LARGE or (row["op"], row["dtype"]) in LARGE_TOO
+
+
 def space(row: Case) -> torch.Tensor:
     """What an operator that draws in place fills."""
     shape, dtype = row["shape"], getattr(torch, row["dtype"])
@@ -195,7 +204,7 @@ def about() -> Case:
 
 
 def main(argv: list[str]) -> int:
-    cases = [*integers(), *floats(), *inputs(), *permutations(), *choices()]
+    cases = list(filter(is_worthwhile, (*integers(), *floats(), *inputs(), *permutations(), *choices())))
     with Path(argv[0]).open("w", encoding="utf-8") as out:
         for row in (about(), *map(record, cases)):
             out.write(json.dumps(row, separators=(",", ":")) + "\n")

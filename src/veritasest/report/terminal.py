@@ -103,7 +103,7 @@ def _assumptions(estimate: Estimate) -> Iterator[str]:
         yield f"assumed values: {len(estimate.assumed) - MOST_LINES} more lines, all in --json"
     if estimate.needs.assumed_range_bytes:
         low, high = (format_bytes(size) for size in estimate.needs.assumed_range_bytes)
-        yield f"on the assumed sizes hangs a need between {low} (nothing chosen) and {high} (everything chosen)"
+        yield f"on the assumed sizes hangs a need between {low} (least chosen) and {high} (most chosen)"
 
 
 def _provenance(estimate: Estimate) -> str:

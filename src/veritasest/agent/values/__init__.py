@@ -2,12 +2,12 @@
 
 | file           | what |
 |----------------|------|
-| `engine`       | takes over the CUDA kernels of PyTorch's operators |
+| `engine`, `kernels` | take over the CUDA kernels of PyTorch's operators |
 | `operators`    | which operators are watched, and how |
 | `contents`     | what device memory holds: real, assumed, or unknown |
 | `compute`      | runs an operator on the CPU, in device memory |
 | `translations` | what operators that only CUDA has mean on the CPU |
-| `philox`       | the random numbers of the GPU |
+| `draws`, `random` | the numbers that the GPU's random generator would give |
 | `policy`       | what unknown values are taken for |
 | `assume`       | puts them where the program decides |
 | `reads`        | writes down where the program read one |

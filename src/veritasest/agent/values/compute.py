@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from veritasest.agent.values.contents import UNKNOWN, Contents
+from veritasest.agent.values.draws import Draws
 from veritasest.agent.values.operators import Operator
 from veritasest.agent.values.policy import Policy
 
@@ -32,6 +33,7 @@ class Computer:
         self._contents = contents
         self._policy = policy
         self._failed = failed
+        self._draws = Draws(torch)
 
     def with_tensors(self, operator: Operator, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The dispatcher unwraps a number in a tensor's place (`x + 1`) for Python, and does not take it back: a
@@ -45,38 +47,50 @@ class Computer:
         lifted = list(args)
         for i in operator.tensors:
             if i < len(args) and type(args[i]) in _NUMBERS:
-                dtype = torch.result_type(tensors[0] if tensors else args[i], args[i])
-                lifted[i] = self._scalar(args[i], dtype)
+                lifted[i] = self._scalar(args[i], tensors[0] if tensors else args[i])
         return tuple(lifted)
 
-    def _scalar(self, number: Any, dtype: Any) -> Any:
-        try:
-            return self._torch.tensor(number, dtype=dtype, device="cpu")
-        except (RuntimeError, TypeError, ValueError):  # does not fit the type, as in byte + 1000
-            return self._torch.ones((), dtype=dtype, device="cpu")
+    def _scalar(self, number: Any, mate: Any) -> Any:
+        """A number keeps the full width it has in Python, unless that would widen the result."""
+        torch = self._torch
+        wide = torch.tensor(number, dtype=torch.float64 if isinstance(number, float) else None, device="cpu")
+        dtype = torch.result_type(mate, number)
+        if not torch.is_tensor(mate) or torch.result_type(mate, wide) != dtype:
+            wide = wide.to(dtype)
+        return wide
 
-    def seed(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Where the GPU's random generator stands before the operator: the same state gives the same numbers, so that
-        a recomputed forward pass agrees with the first."""
-        if not operator.random:
-            return None
-        given = [value for value in (*args, *kwargs.values()) if isinstance(value, self._torch.Generator)]
-        generator = given[0] if given else self._torch.cuda.default_generators[self._torch.cuda.current_device()]
-        return generator.initial_seed(), generator.get_offset()
+    def seed(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, int] | None:
+        """To be asked before the operator runs: where its random generator stands, if it has one."""
+        return self._draws.state(args, kwargs) if operator.random or operator.base == "native_dropout" else None
 
-    def run(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], seed: Any = None) -> Outcome:
+    def run(
+        self,
+        operator: Operator,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        seed: tuple[int, int] | None = None,
+    ) -> Outcome:
         """The operator's result as CPU tensors; written arguments are changed in device memory."""
-        if operator.random:
-            self._policy.seeded(operator.base, seed)
         cpu_args = [self._on_cpu(value) for value in args]
         cpu_kwargs = {key: self._on_cpu(value) for key, value in kwargs.items()}
         try:
-            return Outcome(self._run(operator, cpu_args, cpu_kwargs), done=True)
+            result = self._draws.numbers(operator, cpu_args, cpu_kwargs, seed) if seed is not None else None
+            if result is None:
+                result = self._run(operator, cpu_args, self._with_generator(operator, cpu_args, cpu_kwargs, seed))
+            return Outcome(result, done=True)
         except Exception as error:  # whatever it is, the value is simply not known
             if os.environ.get("VERITASEST_DEBUG"):
                 raise
             self._failed(operator.name, error)
             return Outcome()
+
+    def _with_generator(self, operator: Operator, args: list[Any], kwargs: dict[str, Any], seed: Any) -> dict[str, Any]:
+        """Where the GPU's numbers are not known: others, but always the same."""
+        if seed is None:
+            return kwargs
+        self._policy.seeded(operator.base, seed)
+        is_given = any(value is self._policy.generator for value in args)
+        return kwargs if is_given or not operator.random else {**kwargs, "generator": self._policy.generator}
 
     def _run(self, operator: Operator, args: list[Any], kwargs: dict[str, Any]) -> Any:
         # Only now: where little is computed, nothing is ever translated, and reading the table takes 0.1 s.

@@ -13,69 +13,29 @@ fill are unknown, tensors that they change in place keep the state they had.
 
 from __future__ import annotations
 
-import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
-from veritasest.agent.values.assume import Assumer
-from veritasest.agent.values.compute import Computer, Outcome
-from veritasest.agent.values.contents import ASSUMED, REAL, UNKNOWN, Contents, Device
-from veritasest.agent.values.limits import FLOAT_LIMIT, INTEGER_LIMIT, RANDOM_LIMIT, limit
-from veritasest.agent.values.operators import COUNTED, Operator, describe
-from veritasest.agent.values.policy import Policy
+from veritasest.agent.values.compute import Outcome
+from veritasest.agent.values.contents import ASSUMED, REAL, UNKNOWN, Device
+from veritasest.agent.values.kernels import Kernel, Kernels
+from veritasest.agent.values.limits import INTEGER_LIMIT, limit
+from veritasest.agent.values.operators import COUNTED, NUMBER_FIRST, Operator, describe
 from veritasest.agent.values.reads import Reads
 
 NAMESPACES = ("aten::", "torchvision::")
 
-# From this version on a tensor that has a Python object counts one use more, for which autograd would clone gradients
-# that it could keep: c10/util/intrusive_ptr.h, "PyObject preservation".
-PYTHON_OBJECT_IS_A_USE = (2, 11)
 
-Kernel = Callable[..., Any]
+class Engine(Kernels):
+    """Puts our kernels in place, and has those of the operators that steer."""
 
-
-class Engine:
-    """`everywhere`: all operators are computed, whatever they cost. `modules`: only while `in_module` is on."""
-
-    def __init__(
-        self,
-        *,
-        torch: Any,
-        contents: Contents,
-        device: Device,
-        policy: Policy,
-        reads: Reads,
-        computer: Computer,
-        everywhere: bool = False,
-        modules: bool = False,
-    ) -> None:
-        self._torch = torch
-        self._contents = contents
+    def __init__(self, *, device: Device, reads: Reads, **rest: Any) -> None:
+        super().__init__(**rest)
         self._device = device
-        self._policy = policy
         self._reads = reads
-        self._computer = computer
-        self._assumer = Assumer(torch, contents, computer, policy)
-        self._everywhere = everywhere
-        self._heavy_too = everywhere or modules
-        self._thread = _Thread()
         self._libraries: dict[str, Any] = {}
         self._watched: set[str] = set()
-        self._task = torch._C._current_graph_task_id
-        version = tuple(int(word) for word in torch.__version__.split(".")[:2])
-        self._uncount = torch._C._add_cached_tensor if version >= PYTHON_OBJECT_IS_A_USE else None
-
-    @property
-    def _all(self) -> bool:
-        """Whether the calling thread is where everything is computed."""
-        return self._everywhere or self._thread.in_module
-
-    def in_module(self, inside: bool) -> None:
-        self._thread.in_module = inside
-
-    # Installing
 
     def install(self) -> None:
         """Takes over the CUDA kernels known so far; call again when another library has registered its own."""
@@ -87,19 +47,24 @@ class Engine:
             for name in [*names, "aten::copy_"]:
                 if name.startswith(NAMESPACES) and name not in self._watched:
                     self._watched.add(name)
-                    self._replace(name)
+                    self._watch(name)
+            if "aten::_coalesce" not in self._watched:
+                self._watched.add("aten::_coalesce")
+                self._replace("aten::_coalesce", "SparseCUDA", self._coalescer)
 
-    def _replace(self, name: str) -> None:
+    def _watch(self, name: str) -> None:
         operator = describe(self._torch, name)
-        if operator is None:
-            return
-        ours = self._kernel_for(operator, self._torch.library.get_kernel(name, "CUDA").call_boxed)
+        if operator is not None:
+            self._replace(name, "CUDA", lambda original: self._kernel_for(operator, original))
+
+    def _replace(self, name: str, key: str, make: Callable[[Kernel], Kernel | None]) -> None:
+        ours = make(self._torch.library.get_kernel(name, key).call_boxed)
         if ours is None:
             return
         namespace, _, rest = name.partition("::")
         if namespace not in self._libraries:
             self._libraries[namespace] = self._torch.library.Library(namespace, "IMPL")
-        self._libraries[namespace].impl(rest, ours, "CUDA", with_keyset=True, allow_override=True)
+        self._libraries[namespace].impl(rest, ours, key, with_keyset=True, allow_override=True)
 
     def _kernel_for(self, operator: Operator, original: Kernel) -> Kernel | None:
         if operator.name == "aten::_local_scalar_dense":
@@ -108,68 +73,15 @@ class Engine:
             return self._copier(operator, original)
         if operator.name == "aten::_amp_foreach_non_finite_check_and_unscale_" and not self._everywhere:
             return self._overflow_check(operator, original)
+        if operator.name == "aten::equal":
+            return self._comparer(operator, original)
+        if operator.name in NUMBER_FIRST:
+            return self._number_first(operator)
         if operator.name in COUNTED:
             return self._counter(operator, original)
         if self._heavy_too or not operator.heavy:
             return self._plain(operator, original)
         return self._forgetter(operator, original) if operator.written else None
-
-    # Kernels
-
-    def _plain(self, operator: Operator, original: Kernel) -> Kernel:
-        def run(keys: Any, *args: Any, **kwargs: Any) -> Any:
-            args = self._computer.with_tensors(operator, args)
-            state = self._state(operator, args, kwargs)
-            if state == UNKNOWN and (self._all or (operator.control and not self._policy.decides(operator.base))):
-                state = self._assume_inputs(operator, args, kwargs)
-            if state == UNKNOWN:
-                return self._unknown(operator, original, keys, args, kwargs)
-            if operator.written:
-                return self._change(operator, original, keys, args, kwargs, state)
-            outcome = Outcome()
-            if not self._thread.in_whole:  # before the kernel, which may move its arguments
-                outcome = self._computer.run(operator, args, kwargs, self._computer.seed(operator, args, kwargs))
-            with self._thread.inside(whole=operator.heavy):
-                out = original(keys, *args, **kwargs)
-            if outcome.done and (self._everywhere or self._task() == -1 or not _is_float(self._torch, out)):
-                self._computer.write(out, outcome.result, state)
-            return self._gradient(operator, out)
-
-        return run
-
-    def _unknown(self, operator: Operator, original: Kernel, keys: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-        self._forget(operator, args, kwargs)
-        out = original(keys, *args, **kwargs)
-        if operator.decides and not operator.written:
-            self._assumer.outcome(operator, args, out)
-        return self._gradient(operator, out)
-
-    def _change(
-        self, operator: Operator, original: Kernel, keys: Any, args: tuple[Any, ...], kwargs: Any, state: int
-    ) -> Any:
-        """An operator that writes to its arguments: computed when the kernel, and all that it calls, has finished."""
-        seed = self._computer.seed(operator, args, kwargs)
-        with self._thread.inside(whole=True):
-            out = original(keys, *args, **kwargs)
-        if self._thread.in_whole:
-            return out
-        written = [tensor for place in operator.written for tensor in _listed(_at(place, args, kwargs))]
-        written = [tensor for tensor in written if tensor is not None and tensor.is_cuda]
-        granted = all(self._contents.claim(tensor) for tensor in written)
-        if not granted or not self._computer.run(operator, args, kwargs, seed).done:
-            state = UNKNOWN
-        for tensor in written:
-            self._contents.remember(tensor, state)
-        return out
-
-    def _forgetter(self, operator: Operator, original: Kernel) -> Kernel:
-        """For mathematics that writes in place: what it wrote to is unknown from now on."""
-
-        def run(keys: Any, *args: Any, **kwargs: Any) -> Any:
-            self._forget(operator, args, kwargs)
-            return original(keys, *args, **kwargs)
-
-        return run
 
     def _reader(self, operator: Operator, original: Kernel) -> Kernel:
         def run(keys: Any, tensor: Any) -> Any:
@@ -183,6 +95,34 @@ class Engine:
             value = original(keys, tensor)
             place = self._reads.note("number", operator.base, tensor, value)
             return self._policy.scalar(place) if state == UNKNOWN and isinstance(value, float) else value
+
+        return run
+
+    def _comparer(self, operator: Operator, original: Kernel) -> Kernel:
+        """`torch.equal` reads its answer back inside."""
+
+        def run(keys: Any, *args: Any) -> Any:
+            state = self._state(operator, args, {})
+            if state == UNKNOWN:
+                state = self._assume_inputs(operator, args, {})
+            outcome = Outcome() if state == UNKNOWN else self._computer.run(operator, args, {})
+            answer = bool(outcome.result)
+            with self._thread.answering(int(answer), self._device):
+                original(keys, *args)
+            if state != REAL:
+                self._reads.note("number", operator.base, args[0], answer)
+            return answer
+
+        return run
+
+    def _number_first(self, operator: Operator) -> Kernel:
+        """As the original does, by the overload for tensors, with the number in a block of its own on the GPU."""
+        packet = getattr(self._torch.ops.aten, operator.base)
+        for_tensors = getattr(packet, NUMBER_FIRST[operator.name])
+
+        def run(_keys: Any, number: Any, tensor: Any, *rest: Any, **kwargs: Any) -> Any:
+            dtype = self._torch.result_type(tensor, number)
+            return for_tensors(self._torch.full((), number, dtype=dtype, device=tensor.device), tensor, *rest, **kwargs)
 
         return run
 
@@ -257,113 +197,29 @@ class Engine:
 
         return run
 
-    # Which inputs are known
+    def _coalescer(self, original: Kernel) -> Kernel:
+        """Sparse tensors: how many different positions there are. Unknown ones are taken for all different."""
 
-    def _state(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-        """That of the least known input; UNKNOWN also when there is too much to compute."""
-        if self._everywhere:
-            return REAL
-        worst, elements, floats, on_device, unbounded = REAL, 0, False, False, self._thread.in_module
-        for place, tensor in _tensors(self._torch, args, kwargs):
-            if not tensor.is_cuda:
-                continue
-            on_device = True
-            elements += tensor.numel()
-            floats = floats or tensor.dtype.is_floating_point
-            if not unbounded and (elements > INTEGER_LIMIT or (floats and elements > FLOAT_LIMIT)):
-                return UNKNOWN
-            if place in operator.outputs_only or not tensor.numel():
-                continue
-            state = self._contents.state(tensor)
-            if state != UNKNOWN:
-                worst = max(worst, state)
-            elif not operator.inserts or place != 0 or tensor.dtype.is_floating_point:
-                return UNKNOWN
-        undone = not unbounded and (operator.heavy or (operator.random and floats and elements > RANDOM_LIMIT))
-        return worst if on_device and not undone else UNKNOWN
+        def run(keys: Any, sparse: Any) -> Any:
+            indices = sparse._indices()
+            state, count, distinct = self._contents.state(indices), indices.shape[1], None
+            if state != UNKNOWN and indices.numel() <= INTEGER_LIMIT:
+                distinct = self._torch.unique(self._contents.view(indices), dim=1)
+                count = distinct.shape[1]
+            with self._thread.answering(count, self._device):
+                out = original(keys, sparse)
+            if state != REAL:
+                self._reads.note("size", "coalesce", indices, count)
+            if distinct is not None:
+                self._computer.write(out._indices(), distinct, state)
+            return out
 
-    def _assume_inputs(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-        for place, tensor in _tensors(self._torch, args, kwargs):
-            if not tensor.is_cuda or place in operator.outputs_only or not tensor.numel():
-                continue
-            if self._contents.state(tensor) == UNKNOWN and not self._assumer.tensor(tensor, bounded=not self._all):
-                return UNKNOWN
-        return self._state(operator, args, kwargs)
-
-    def _forget(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        for place in operator.written:
-            for tensor in _listed(_at(place, args, kwargs)):
-                if tensor is not None and tensor.is_cuda:
-                    self._contents.forget(tensor)
-
-    def _gradient(self, operator: Operator, out: Any) -> Any:
-        """In the backward pass: the Python object that the tensor got by passing through here is no use of it."""
-        if self._uncount is not None and not operator.written and self._task() != -1:
-            for tensor in _listed(out):
-                if self._torch.is_tensor(tensor):
-                    self._uncount(tensor)
-        return out
-
-
-class _Thread(threading.local):
-    """`answer`: what a count reads, while the kernel of a counting operator runs. `in_whole`: inside an operator that
-    is computed as a whole, so that what it calls need not be. `in_module`: see Engine."""
-
-    answer: int | None = None
-    in_whole = False
-    in_module = False
-
-    @contextmanager
-    def answering(self, count: int, device: Device) -> Iterator[None]:
-        self.answer = count
-        device.answer_reads(True, count)
-        try:
-            yield
-        finally:
-            self.answer = None
-            device.answer_reads(False, 0)
-
-    @contextmanager
-    def inside(self, *, whole: bool) -> Iterator[None]:
-        before = self.in_whole
-        self.in_whole = before or whole
-        try:
-            yield
-        finally:
-            self.in_whole = before
-
-
-def _tensors(torch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[int | str, Any]]:
-    is_tensor = torch.is_tensor
-    for place, value in enumerate(args):
-        if is_tensor(value):
-            yield place, value
-        elif isinstance(value, (list, tuple)):
-            for item in value:
-                if is_tensor(item):
-                    yield place, item
-    for name, value in kwargs.items():
-        for item in _listed(value):
-            if is_tensor(item):
-                yield name, item
-
-
-def _listed(value: Any) -> Any:
-    return value if isinstance(value, (list, tuple)) else (value,)
-
-
-def _at(place: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if isinstance(place, str):
-        return kwargs.get(place)
-    return args[place] if place < len(args) else None
-
-
-def _is_float(torch: Any, out: Any) -> bool:
-    return all(torch.is_tensor(tensor) and tensor.dtype.is_floating_point for tensor in _listed(out))
+        return run
 
 
 def _count(operator: Operator, args: tuple[Any, ...], result: Any) -> int:
     """How many the operator found: the size of its first output, along the dimension it worked on."""
     first = result[0] if isinstance(result, tuple) else result
-    along = args[1] if operator.base in ("unique_dim", "unique_dim_consecutive") else 0
-    return int(first.shape[along])
+    along = {"unique_dim": args[1:2], "unique_dim_consecutive": args[1:2], "unique_consecutive": args[3:4]}
+    dim = next(iter(along.get(operator.base, ())), None) or 0
+    return int(first.shape[dim])

@@ -43,9 +43,19 @@ COUNTED = frozenset(
     }
 )
 
+# A number in the place of the first tensor. Their own kernels put it on the GPU as a "wrapped number", which PyTorch
+# cannot hand to Python.
+NUMBER_FIRST = {
+    "aten::pow.Scalar": "Tensor_Tensor",
+    "aten::pow.Scalar_out": "Tensor_Tensor_out",
+    "aten::isin.Scalar_Tensor": "Tensor_Tensor",
+    "aten::isin.Scalar_Tensor_out": "Tensor_Tensor_out",
+}
+
 # Write their argument without reading it.
 _OVERWRITES = re.compile(
-    r"(fill|zero|copy|random|uniform|normal|bernoulli|exponential|geometric|cauchy|log_normal|eye|arange|randperm)_?$"
+    r"(fill|zero|copy|random|uniform|normal|bernoulli|exponential|geometric|cauchy|log_normal|eye|arange|randperm"
+    r"|_cummax_helper|_cummin_helper)_?$"
 )
 
 
@@ -107,7 +117,7 @@ def describe(torch: Any, name: str) -> Operator | None:
         foreign=bool(_HEAVY.match(base)) or not torch._C._dispatch_has_kernel_for_dispatch_key(name, "CPU"),
         control=bool(_CONTROL.match(base)),
         decides=bool(_CONTROL.match(base)) or base in UNIFORM,
-        random=base == "native_dropout" or any("Generator" in str(argument.type) for argument in arguments),
+        random=any("Generator" in str(argument.type) for argument in arguments),
         inserts=bool(written) and bool(_INSERTS.match(base)),
         written=tuple(written),
         outputs_only=tuple(outputs_only),

@@ -67,6 +67,12 @@ def _embedding_bag(name: str) -> Callable[..., Any]:
     return embedding_bag
 
 
+def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:  # noqa: A002 (the operator's names)
+    """CUDA also counts integers, and gives the counts in their type."""
+    counted = torch.histc(self.double(), bins, min, max)
+    return counted.to(self.dtype)
+
+
 TABLE: dict[str, Callable[..., Any]] = {
     **{name: widened(name) for name in _REFUSE_HALF},
     "aten::_softmax": _softmax("aten::_softmax"),
@@ -75,6 +81,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "aten::_log_softmax_backward_data": _softmax_backward("aten::_log_softmax_backward_data"),
     "aten::_embedding_bag": _embedding_bag("aten::_embedding_bag"),
     "aten::_embedding_bag_forward_only": _embedding_bag("aten::_embedding_bag_forward_only"),
+    "aten::histc": histc,
     "aten::log_sigmoid_forward": log_sigmoid_forward,
     "aten::log_sigmoid_backward": log_sigmoid_backward,
     "aten::log_sigmoid_backward.grad_input": log_sigmoid_backward_into,

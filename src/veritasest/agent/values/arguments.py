@@ -1,0 +1,35 @@
+"""Walking an operator's arguments and results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def tensors(torch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[int | str, Any]]:
+    is_tensor = torch.is_tensor
+    for place, value in enumerate(args):
+        if is_tensor(value):
+            yield place, value
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                if is_tensor(item):
+                    yield place, item
+    for name, value in kwargs.items():
+        for item in listed(value):
+            if is_tensor(item):
+                yield name, item
+
+
+def listed(value: Any) -> Any:
+    return value if isinstance(value, (list, tuple)) else (value,)
+
+
+def at(place: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if isinstance(place, str):
+        return kwargs.get(place)
+    return args[place] if place < len(args) else None
+
+
+def all_float(torch: Any, out: Any) -> bool:
+    return all(torch.is_tensor(tensor) and tensor.dtype.is_floating_point for tensor in listed(out))
