@@ -132,7 +132,7 @@ def test_choices_without_replacement_are_the_same() -> None:
 
 
 def test_choices_with_replacement_are_the_same_but_for_the_rounding_of_sums() -> None:
-    """The GPU adds up the shares in another order. In single precision that moves a few of the choices among thousands
+    """Perhaps the GPU adds up the shares in another order. In single precision that moves a few choices among thousands
     of categories by one: the sums of 4,160 and of 260 choices differ by 1 and by 4. In half precision it moves many, by
     less than 1% of the categories."""
     for row in rows("multinomial", num_samples=130):

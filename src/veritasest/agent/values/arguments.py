@@ -31,5 +31,5 @@ def at(place: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return args[place] if place < len(args) else None
 
 
-def all_float(torch: Any, out: Any) -> bool:
-    return all(torch.is_tensor(tensor) and tensor.dtype.is_floating_point for tensor in listed(out))
+def all_float(torch: Any, values: Any) -> bool:
+    return all(torch.is_tensor(value) and value.dtype.is_floating_point for value in values)

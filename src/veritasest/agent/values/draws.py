@@ -34,7 +34,7 @@ class Draws:
             return self._dropout(operator, given, state)
         if operator.base == "multinomial" and _is_rounded(given):
             return None
-        filled = given.get("out") if "out" in given else given["self"]
+        filled = given["out"] if "out" in given else given["self"]
         if operator.base in ("bernoulli", "multinomial"):
             given["probabilities"] = given.get("p") if "p" in given and operator.written else given["self"]
         drawn = self._draw(operator, filled, given, state)

@@ -61,7 +61,7 @@ class Kernels:
             state = self._state(operator, args, kwargs)
             if state == UNKNOWN and (self._all or (operator.control and not self._policy.decides(operator.base))):
                 state = self._assume_inputs(operator, args, kwargs)
-            if state == UNKNOWN:
+            if state == UNKNOWN or (operator.written and self._is_gradient(operator, args, kwargs)):
                 return self._unknown(operator, original, keys, args, kwargs)
             if operator.written:
                 return self._change(operator, original, keys, args, kwargs, state)
@@ -70,7 +70,7 @@ class Kernels:
                 outcome = self._computer.run(operator, args, kwargs, self._computer.seed(operator, args, kwargs))
             with self._thread.inside(whole=operator.heavy):
                 out = original(keys, *args, **kwargs)
-            if outcome.done and (self._everywhere or self._task() == -1 or not all_float(self._torch, out)):
+            if outcome.done and (self._everywhere or self._task() == -1 or not all_float(self._torch, listed(out))):
                 self._computer.write(out, outcome.result, state)
             return self._passed(args, kwargs, out)
 
@@ -82,6 +82,12 @@ class Kernels:
         if operator.decides and not operator.written:
             self._assumer.outcome(operator, args, out)
         return self._passed(args, kwargs, out)
+
+    def _is_gradient(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Numbers written in the backward pass. Nobody steers by them, and books about them would count as a use."""
+        if self._everywhere or self._task() == -1:
+            return False
+        return all_float(self._torch, [each for place in operator.written for each in listed(at(place, args, kwargs))])
 
     def _change(
         self, operator: Operator, original: Kernel, keys: Any, args: tuple[Any, ...], kwargs: Any, state: int

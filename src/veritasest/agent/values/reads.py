@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -36,7 +37,7 @@ class Reads:
             "code": place["code"],
             "shape": list(tensor.shape),
             "dtype": str(tensor.dtype).removeprefix("torch."),
-            "value": value if isinstance(value, (bool, int, float)) and value == value else None,
+            "value": value if isinstance(value, (bool, int, float)) and math.isfinite(value) else None,
             "reads": 1,
         }
         self._noted[key] = record

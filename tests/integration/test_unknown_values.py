@@ -1,0 +1,157 @@
+"""What nobody computed is answered by a stated policy, and every line that asked is named."""
+
+import re
+
+# Lines that read unknown values say how, in a comment.
+READS = """
+import io
+import torch
+
+model = torch.nn.Sequential(torch.nn.Embedding(4200, 4096), torch.nn.Linear(4096, 8)).cuda()
+optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+large = model[0].weight  # 17 M elements: more than are ever computed
+
+for step in range(2):
+    loss = model(torch.randint(4200, (4, 8)).cuda()).square().mean()
+    print("loss", loss.item())  # number
+    print("told", loss.detach().cpu())  # copy
+    if loss < 0.75:  # number
+        print("below")
+    assert torch.isfinite(loss)  # number
+    loss.backward()
+    assert not large.grad.isnan().any()  # number
+    assert torch.isfinite(large.grad).all()  # number
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, error_if_nonfinite=True)  # number
+    optimizer.step()
+    optimizer.zero_grad()
+torch.save({"model": model[1].state_dict(), "optimizer": optimizer.state_dict()}, io.BytesIO())
+
+rounds = 0
+while model(torch.zeros(1, 1, dtype=torch.long).cuda()).square().mean().item() > 1e-6:  # number
+    rounds += 1
+print("rounds", rounds)
+"""
+
+SCALED = """
+import torch
+
+net = torch.nn.Linear(64, 64).cuda()
+optimizer = torch.optim.Adam(net.parameters())
+scaler = torch.amp.GradScaler("cuda")
+for step in range(3):
+    with torch.autocast("cuda", torch.float16):
+        loss = net(torch.randn(8, 64).cuda()).sum()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)  # number
+    scaler.update()
+print("state of", len(optimizer.state), "parameters, scale", scaler.get_scale())
+"""
+
+CHOSEN = """
+import torch
+
+net = torch.nn.Linear(64, 64).cuda()
+scores = net(torch.randn(1000, 64).cuda())
+print("chosen", scores[scores > 3].shape[0], "told", scores.mean().item())
+"""
+
+MIXTURE = """
+import torch
+from torch.utils.checkpoint import checkpoint
+
+class Mixture(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate = torch.nn.Linear(128, 8)
+        self.experts = torch.nn.ModuleList(
+            torch.nn.Sequential(torch.nn.Linear(128, 512), torch.nn.GELU(), torch.nn.Linear(512, 128)) for _ in range(8)
+        )
+
+    def forward(self, x):
+        weights, chosen = self.gate(x).softmax(-1).topk(2, -1)
+        out = torch.zeros_like(x)
+        for number, expert in enumerate(self.experts):
+            row, place = torch.where(chosen == number)  # size
+            print("expert got", row.numel())
+            out = out.index_add(0, row, weights[row, place, None] * expert(x[row]))
+        return out
+
+model = torch.nn.Sequential(Mixture(), Mixture()).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+for reentrant in (False, True):
+    x = torch.randn(4096, 128).cuda().requires_grad_()
+    for block in model:
+        x = checkpoint(block, x, use_reentrant=reentrant)
+    x.square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+def marked(script):
+    """(line, how) of every line whose comment says that it reads an unknown value."""
+    lines = enumerate(script.splitlines(), start=1)
+    return {
+        (number, line.rsplit("# ", 1)[1]) for number, line in lines if line.endswith(("# number", "# copy", "# size"))
+    }
+
+
+def listed(run):
+    assert {value["file"].rsplit("/", 1)[1] for value in run.estimate["assumed"]} <= {"train.py"}
+    return {(value["line"], value["how"]) for value in run.estimate["assumed"]}
+
+
+def test_every_line_that_reads_unknown_values_is_listed_and_no_other(estimate):
+    run = estimate(READS, "--until-exit")
+    assert run.code == 0, run.text
+    assert listed(run) == marked(READS)
+    told = {value["code"].split("  #")[0]: value["value"] for value in run.estimate["assumed"]}
+    assert told['print("loss", loss.item())'] == 0.5
+    assert told["assert torch.isfinite(loss)"] is True
+    assert told["assert not large.grad.isnan().any()"] is False
+    assert f"{run.estimate['assumed'][0]['file']}:{run.estimate['assumed'][0]['line']}" in run.text
+    assert b"below" in run.stdout
+
+
+def test_a_loop_that_waits_for_a_small_loss_ends(estimate):
+    run = estimate(READS, "--until-exit", "--assume", "scalar=0.25")
+    assert b"loss 0.25" in run.stdout
+    # 0.25 a hundred times, then halved until it is below 1e-6: after 18 more.
+    assert b"rounds 117" in run.stdout
+
+
+def test_loss_scaling_takes_its_steps_unless_told_that_gradients_overflow(estimate):
+    usual, overflowing = estimate(SCALED, "--until-exit"), estimate(SCALED, "--until-exit", "--assume", "finite=no")
+    assert b"state of 2 parameters, scale 65536.0" in usual.stdout
+    assert marked(SCALED) <= listed(usual)
+    # Three steps skipped, each halves the scale: 65,536 / 8.
+    assert b"state of 0 parameters, scale 8192.0" in overflowing.stdout
+    assert overflowing.estimate["peak"]["allocated_bytes"] < usual.estimate["peak"]["allocated_bytes"]
+
+
+def test_an_assumed_share_of_a_mask_is_what_it_chooses(estimate):
+    run = estimate(CHOSEN, "--assume", "mask=0.25", "--assume", "scalar=0.125")
+    assert run.code == 0, run.text
+    (found,) = re.findall(rb"chosen (\d+) told 0.125", run.stdout)
+    assert 0.24 < int(found) / 64_000 < 0.26
+
+
+def test_experts_share_the_tokens_also_when_they_are_run_again_for_the_backward_pass(estimate):
+    run = estimate(MIXTURE, "--until-exit")
+    assert run.code == 0, run.text
+    assert listed(run) == marked(MIXTURE)
+    # 4,096 tokens choose two of eight experts: about 1,024 each.
+    counts = [int(count) for count in re.findall(rb"expert got (\d+)", run.stdout)]
+    assert len(counts) > 2 * 2 * 8
+    assert all(900 < count < 1150 for count in counts)
+    low, high = run.estimate["needs"]["assumed_range_bytes"]
+    assert low <= run.estimate["needs"]["comfortable_bytes"] <= high
+    assert low < high
+    assert "veritasest run --values real --gpu h200" in run.text
+
+
+def test_without_values_jobs_run_as_far_as_zeros_take_them_and_nothing_is_listed(estimate):
+    run = estimate(SCALED, "--until-exit", "--values", "off")
+    assert run.code == 0, run.text
+    assert run.estimate["assumed"] == []
+    assert run.estimate["needs"]["assumed_range_bytes"] is None
