@@ -45,6 +45,7 @@ slow-test: setup ## real jobs on the emulated device
 
 benchmark: setup ## accuracy on every recorded job, then speed
 	$(PYTHON) benchmarks/accuracy.py
+	$(PYTHON) benchmarks/accuracy.py --truth steered
 	$(PYTHON) benchmarks/speed.py
 
 clean: ## forget .venv and every build

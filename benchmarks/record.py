@@ -82,9 +82,9 @@ def read_jobs(name: str, **columns: str) -> list[tuple[Job, dict[str, int]]]:
     return jobs
 
 
-def steered() -> list[tuple[ListedJob, dict[str, int]]]:
+def listed(which: str) -> list[tuple[ListedJob, dict[str, int]]]:
     """The jobs whose memory depends on values; one that failed on the GPU has no peaks and is left out."""
-    rows = map(json.loads, (TRUTH / "h200_peaks_steered.jsonl").read_text().splitlines())
+    rows = map(json.loads, (TRUTH / f"h200_peaks_{which}.jsonl").read_text().splitlines())
     return [
         (
             ListedJob(name=row["options"]),

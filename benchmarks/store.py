@@ -12,6 +12,8 @@ from pathlib import Path
 
 from record import HERE
 
+from veritasest import __version__
+
 
 def fingerprint() -> str:
     """Of the installed package: results of another build are not mixed with these."""
@@ -35,7 +37,7 @@ def provenance() -> dict:
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "build": fingerprint(),
         "commit": commit(),
-        "veritasest": version("veritasest"),
+        "veritasest": __version__,
         "torch": version("torch"),
         "python": platform.python_version(),
         "cpus": os.cpu_count(),

@@ -6,8 +6,7 @@ import subprocess
 import sys
 
 import pytest
-
-from tests.integration.conftest import PATIENCE_S
+from .conftest import PATIENCE_S
 
 LEARNS = """
 import os
@@ -107,7 +106,8 @@ def test_one_submodule_can_have_real_values(estimate):
 
 
 def test_a_submodule_that_does_not_exist_is_reported(estimate):
-    run = estimate(PICKS, "--until-exit", "--values", "real:chooser")
+    job = "import torch\nnet = torch.nn.Linear(4, 4).cuda()\nnet(torch.ones(4).cuda()).sum().backward()\n"
+    run = estimate(job, "--until-exit", "--values", "real:chooser")
     assert run.code == 0, run.text
     assert [item["name"] for item in run.estimate["not_modelled"]] == ["no module named 'chooser' was run"]
     assert "no module named 'chooser' was run" in run.text

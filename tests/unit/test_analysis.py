@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veritasest.analysis import composition, judge, peak, smallest_that_completes
+from veritasest.analysis import (
+    assumed_values,
+    composition,
+    judge,
+    peak,
+    sizes_are_assumed,
+    smallest_that_completes,
+)
 from veritasest.analysis.judgement import looked_ahead_from
 from veritasest.analysis.peaks import allocated_peaks, replay, rounded
 from veritasest.trace import (
@@ -27,7 +34,7 @@ from veritasest.trace import (
     Trace,
     Unmodelled,
 )
-from veritasest.trace.records import Batches
+from veritasest.trace.records import Assumed, Batches, HostMemory
 
 HEADER = Header(
     schema=1, created="", command=(), veritasest="", gpu={}, limit_bytes=None, allocator_conf=None, host={}, stop={}
@@ -329,3 +336,31 @@ def test_the_bisection_finds_the_threshold_within_its_tolerance(allocated: int, 
 @pytest.mark.parametrize("code", [0, 1, -9, None])
 def test_every_ending_has_a_verdict(code: int | None) -> None:
     assert judge(trace(ended(code))).verdict in ("fits", "job_failed")
+
+
+def read(how: str, line: int, **more: Any) -> Assumed:
+    return Assumed(pid=1, t=0, how=how, operator="nonzero", file="train.py", line=line, **more)
+
+
+def test_lines_that_read_unknown_values_are_listed_once_each_and_sizes_first() -> None:
+    events = [read("copy", 9), read("number", 7, value=0.5), read("size", 8), read("number", 7, value=0.25, reads=3)]
+    events += [read("size", 9, value=12), read("copy", 9, reads=50)]
+    found = [
+        (one.how, one.line, one.value, one.reads) for one in assumed_values(trace(*events[:3]), trace(*events[3:]))
+    ]
+    assert found == [("size", 9, 12, 1), ("size", 8, None, 1), ("number", 7, 0.5, 3)]
+
+
+def test_only_sizes_hang_on_assumed_values() -> None:
+    assert not sizes_are_assumed(trace(read("number", 7), read("copy", 8)))
+    assert sizes_are_assumed(trace(read("number", 7), read("size", 8)))
+    assert assumed_values(trace(PROCESS)) == ()
+
+
+def test_real_values_that_the_host_cannot_hold_are_no_verdict_on_the_job() -> None:
+    refused = HostMemory(pid=1, t=1, bytes=5 * MIB, limit_bytes=64 * MIB)
+    found = judge(trace(PROCESS, segment(1), refused, ended(75)))
+    assert found.failure is not None
+    assert (found.verdict, found.failure.kind, found.failure.requested_bytes) == ("unsupported", "host_memory", 5 * MIB)
+    assert "64.00 MiB" in found.failure.message
+    assert "--host-memory" in found.failure.message

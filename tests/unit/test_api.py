@@ -88,6 +88,49 @@ def test_guesses_that_are_never_too_high_cost_one_more_run(job: Job) -> None:
     assert (found.needs.comfortable_range_bytes, len(found.runs)) == ((5 * GIB, 7 * GIB), 2)
 
 
+ASSUMES = (
+    "trace.write('assumed', how='{how}', operator='nonzero', file='train.py', line=3, code='x[mask]', value=7)\n"
+    "process(); size = {{'none': 1 << 30, 'all': 9 << 30}}.get(os.environ.get('VERITASEST_CHOICES'), 5 << 30)\n"
+    "take(1, size); step(1, size); end('steps')"
+)
+
+
+def test_assumed_sizes_are_tried_with_nothing_and_with_everything_chosen(job: Job) -> None:
+    job(ASSUMES.format(how="size"))
+    found = veritasest.estimate(["train.py"], gpu="h200", steps=1)
+    assert found.needs.comfortable_bytes == 5 * GIB
+    assert found.needs.assumed_range_bytes == (1 * GIB, 9 * GIB)
+    assert [(one.how, one.line, one.value) for one in found.assumed] == [("size", 3, 7)]
+    assert len(found.runs) == 3
+
+
+def test_a_job_that_dies_with_nothing_chosen_still_has_a_range(job: Job) -> None:
+    job("os.environ.get('VERITASEST_CHOICES') == 'none' and sys.exit(1)\n" + ASSUMES.format(how="size"))
+    found = veritasest.estimate(["train.py"], gpu="h200", steps=1)
+    assert found.needs.assumed_range_bytes == (5 * GIB, 9 * GIB)
+
+
+def test_numbers_that_were_assumed_cost_no_more_runs(job: Job) -> None:
+    job(ASSUMES.format(how="number"))
+    found = veritasest.estimate(["train.py"], gpu="h200", steps=1)
+    assert (found.needs.assumed_range_bytes, len(found.assumed), len(found.runs)) == (None, 1, 1)
+
+
+def test_a_long_job_is_not_run_again_for_the_sake_of_assumed_sizes(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("veritasest.api.PATIENCE_S", 0.0)
+    job(ASSUMES.format(how="size"))
+    found = veritasest.estimate(["train.py"], gpu="h200", steps=1)
+    assert (found.needs.assumed_range_bytes, len(found.runs)) == (None, 1)
+    assert any("sizes hang on assumed values" in warning for warning in found.warnings)
+
+
+def test_the_choice_of_values_reaches_the_job(job: Job, bench: Path) -> None:
+    names = ("VERITASEST_VALUES", "VERITASEST_ASSUME", "VERITASEST_HOST_MEMORY")
+    job(f"process(); take(1, 1); open('told', 'w').write(' '.join(os.environ[name] for name in {names}))")
+    veritasest.estimate(["train.py"], values="real:head", assume={"mask": 0.3, "finite": False}, host_memory="1GiB")
+    assert (bench / "told").read_text() == f"real:head mask=0.3;finite=no {GIB}"
+
+
 def test_a_failed_job_keeps_its_trace(job: Job) -> None:
     job("sys.exit(7)")
     found = veritasest.estimate(["train.py"])
@@ -154,6 +197,9 @@ def test_the_environment_and_the_folder_can_be_given(job: Job, tmp_path: Path) -
         ({"timeout_s": 0}, "above zero"),
         ({"memory": "24GB"}, "GiB"),
         ({"gpu": "voodoo"}, "unknown GPU"),
+        ({"values": "reel"}, "no such choice of values"),
+        ({"assume": {"mask": 2}}, "cannot assume mask=2"),
+        ({"values": "real", "host_memory": "64GB"}, "64GB"),
     ],
 )
 def test_wrong_arguments_are_refused(options: dict[str, object], match: str) -> None:

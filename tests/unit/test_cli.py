@@ -100,6 +100,12 @@ def test_an_existing_output_is_kept_unless_forced(job: Job, bench: Path, capsys:
         (["run", "--steps", "0", "train.py"], "at least 1"),
         (["run", "--timeout", "soon", "train.py"], "invalid float"),
         (["run", "--speed", "train.py"], "--speed"),
+        (["run", "--values", "reel", "train.py"], "auto, real, real:MODULE or off"),
+        (["run", "--assume", "mask", "train.py"], "must be KIND=VALUE, like mask=0.3"),
+        (["run", "--assume", "mask=2", "train.py"], "mask=SHARE (0 to 1)"),
+        (["run", "--assume", "finite=maybe", "train.py"], "yes or no"),
+        (["run", "--host-memory", "64GB", "train.py"], "64GiB"),
+        (["run", "--host-memory", "0", "train.py"], "above zero"),
         (["run", "--json", "no/folder/e.json", "train.py"], "mkdir -p no/folder"),
         (["run", "--json", ".", "train.py"], "is a directory"),
         (["train.py"], "veritasest run train.py"),
@@ -112,6 +118,23 @@ def test_wrong_usage_is_2_and_says_what_to_type(
     job(TRAINS)
     assert main(argv) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_report_names_each_line_that_was_told_assumed_values(job: Job, capfd: pytest.CaptureFixture[str]) -> None:
+    read = "trace.write('assumed', how='{}', operator='item', file='train.py', line={}, code='x.item()', value=0.5)\n"
+    job("".join(read.format("number", line) for line in range(10)) + read.format("size", 77) + TRAINS)
+    assert main(["run", "--steps", "1", "train.py"]) == 0
+    lines = [line for line in capfd.readouterr().out.splitlines() if "assumed" in line or "--values" in line]
+    assert "train.py:77, sizes counted from unknown values, told 0.5 > x.item()" in lines[0]
+    assert "3 more lines" in lines[8]  # eight of the eleven were shown
+    assert "hangs a need between 3.00 GiB" in lines[9]
+    assert "veritasest run --values real --gpu h200 -- " in lines[10]
+
+
+def test_real_values_are_announced_with_their_price(job: Job, capfd: pytest.CaptureFixture[str]) -> None:
+    job(TRAINS)
+    assert main(["run", "--values", "real", "train.py"]) == 0
+    assert "real values: operators also run on the CPU" in capfd.readouterr().err
 
 
 def test_a_cpu_build_is_4_also_in_json(bench: Path, job: Job, capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,13 +76,18 @@ class PonderNetwork(nn.Module):
         return F.cross_entropy(self.head(result), labels) + 0.01 * (1 - halted).mean()
 
 
+def make_images(bs):
+    """Noise of different contrast on different colours: white noise alone leaves all samples equally sure."""
+    return torch.randn(bs, 3, 32, 32) * torch.rand(bs, 1, 1, 1) + 2 * torch.randn(bs, 3, 1, 1)
+
+
 def train(args):
     torch.manual_seed(0)
     network = ExitNetwork(64, args.depth, args.threshold) if args.kind == "exit" else PonderNetwork(64, args.depth)
     model = network.to(args.device).train()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     for _ in range(args.iters):
-        images = torch.randn(args.bs, 3, 32, 32).to(args.device)
+        images = make_images(args.bs).to(args.device)
         labels = torch.randint(CLASSES, (args.bs,)).to(args.device)
         optimizer.zero_grad()
         loss = model(images, labels)
@@ -94,7 +99,7 @@ def train(args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kind", choices=["exit", "ponder"], default="exit")
-    parser.add_argument("--threshold", type=float, default=0.16, help="the confidence at which a sample leaves")
+    parser.add_argument("--threshold", type=float, default=0.25, help="the confidence at which a sample leaves")
     parser.add_argument("--depth", type=int, default=8, help="at most")
     parser.add_argument("--bs", type=int, default=256)
     parser.add_argument("--iters", type=int, default=3)

@@ -80,13 +80,13 @@ class Recorder:
     def _watch_values(self, mode: str) -> None:
         if mode == "off":
             return
-        if not hasattr(self._torch.library, "get_kernel"):
+        from veritasest.agent.values.session import Values, can_watch
+
+        if can_watch(self._torch):
+            self._values = Values(torch=self._torch, trace=self._trace, mode=mode)
+        else:
             name = f"values that steer the program, with torch {self._torch.__version__}"
             self._trace.write("unmodelled", library="torch", name=name, how="guessed")
-            return
-        from veritasest.agent.values.session import Values
-
-        self._values = Values(torch=self._torch, trace=self._trace, mode=mode)
 
     # Phases and steps
 

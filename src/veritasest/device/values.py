@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,6 +35,10 @@ def checked_values(mode: str, assume: Mapping[str, float | str | bool], host_byt
     if not _MODE.fullmatch(mode):
         raise UsageError(f"no such choice of values: {mode!r}", "auto, real, real:MODULE or off")
     assumed = {kind: _checked(kind, value) for kind, value in assume.items()}
+    if host_bytes is not None and not mode.startswith("real"):
+        raise UsageError(f"host memory is limited for real values, not for {mode!r}", "add --values real")
+    if host_bytes is not None and host_bytes <= 0:
+        raise UsageError(f"host memory must be above zero, not {host_bytes}", "leave it out for 80 % of what is free")
     if host_bytes is None and mode.startswith("real"):
         host_bytes = available_host_bytes() * 8 // 10
     return Values(mode=mode, assumed=assumed, host_bytes=host_bytes)
@@ -47,9 +52,9 @@ def _checked(kind: str, value: float | str | bool) -> str:
         return str(text)
     try:
         number = float(value)
-    except ValueError:
+    except (TypeError, ValueError):
         raise UsageError(f"{kind}={value} is no number", f"what can be assumed: {_KINDS}") from None
-    if kind not in ("mask", "scalar") or (kind == "mask" and not 0 <= number <= 1):
+    if kind not in ("mask", "scalar") or math.isnan(number) or (kind == "mask" and not 0 <= number <= 1):
         raise UsageError(f"cannot assume {kind}={value}", f"what can be assumed: {_KINDS}")
     return repr(number)
 

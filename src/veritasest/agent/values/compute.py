@@ -141,7 +141,10 @@ class Computer:
 
 
 def _pairs(out: Any, result: Any) -> Iterator[tuple[Any, Any]]:
+    """Of tensors in the same place, in lists of results too."""
     if isinstance(out, (list, tuple)):
-        yield from zip(out, result if isinstance(result, (list, tuple)) else [None] * len(out), strict=False)
+        results = result if isinstance(result, (list, tuple)) else [None] * len(out)
+        for one, other in zip(out, results, strict=False):
+            yield from _pairs(one, other)
     else:
         yield out, result[0] if isinstance(result, tuple) and len(result) == 1 else result

@@ -8,6 +8,7 @@ Device memory is host memory, so its contents can be seen, and written, through 
 from __future__ import annotations
 
 import ctypes
+import os
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any
 REAL = 0  # the values are those the GPU would have
 ASSUMED = 1  # a stated policy put them there, or they follow from such values
 UNKNOWN = 2  # nobody computed them
+CLAIMS_A_LOOK = 32  # claims from one look at the process's memory to the next
 
 
 @dataclass
@@ -43,12 +45,17 @@ class Device:
 
 
 class Contents:
-    """`refused` is told how many bytes the host may not back."""
+    """`refused` is told how many bytes the host may not back: the device's contents alone, or, where there is a
+    `host_limit`, with all else that the process holds."""
 
-    def __init__(self, torch: Any, device: Device, refused: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(
+        self, torch: Any, device: Device, refused: Callable[[int], None] = lambda _: None, host_limit: int = 0
+    ) -> None:
         self._torch = torch
         self._device = device
         self._refused = refused
+        self._host_limit = host_limit
+        self._claims = 0
         self._storage_at = torch._C._construct_storage_from_data_pointer
         self._cpu = torch.device("cpu")
         self._entries: dict[int, _Entry] = {}
@@ -104,7 +111,9 @@ class Contents:
         if tensor.numel() == 0:
             return True
         size = _extent(tensor)
-        if self._device.claim(tensor.data_ptr(), size):
+        self._claims += 1
+        is_time = self._host_limit and self._claims % CLAIMS_A_LOOK == 0
+        if self._device.claim(tensor.data_ptr(), size) and not (is_time and resident_bytes() > self._host_limit):
             return True
         self._refused(size)
         return False
@@ -122,6 +131,12 @@ class RealContents(Contents):
     def remember(self, tensor: Any, state: int, *, fresh: bool = False, fill: Any = None) -> None: ...
 
     def forget(self, tensor: Any) -> None: ...
+
+
+def resident_bytes() -> int:
+    """What this process takes of the host's memory."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _extent(tensor: Any) -> int:

@@ -157,7 +157,7 @@ class Kernels:
     def _passed(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """In the backward pass: the Python objects that tensors got by passing through here are no uses of them."""
         if self._uncount is not None and self._task() != -1:
-            for _, tensor in tensors(self._torch, (*args, out), kwargs):
+            for _, tensor in tensors(self._torch, (*args, *listed(out)), kwargs):
                 self._uncount(tensor)
         return out
 

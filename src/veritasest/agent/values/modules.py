@@ -36,6 +36,8 @@ class Modules:
                 module.register_forward_hook(self._leave, always_call=True)
         if self.found:
             self._hook.remove()
+        if self._matches("", model):  # its own hooks were gathered before this one ran
+            self._enter()
 
     def _matches(self, path: str, module: Any) -> bool:
         return path == self.name or path.endswith(f".{self.name}") or type(module).__name__ == self.name

@@ -14,7 +14,14 @@ from veritasest.agent.values.policy import Assumptions, Policy
 from veritasest.agent.values.reads import Reads
 from veritasest.trace.writer import TraceWriter
 
+# What we need of PyTorch beyond its public interface.
+_NEEDED = ("_add_cached_tensor", "_construct_storage_from_data_pointer", "_current_graph_task_id")
+
 HOST_MEMORY_EXIT = 75  # EX_TEMPFAIL: would work with more memory
+
+
+def can_watch(torch: Any) -> bool:
+    return hasattr(torch.library, "get_kernel") and all(hasattr(torch._C, name) for name in _NEEDED)
 
 
 class Values:
@@ -30,7 +37,7 @@ class Values:
         host_limit = int(os.environ.get("VERITASEST_HOST_MEMORY") or 0)
         if mode != "auto" and host_limit:
             device.limit(host_limit)
-        contents = (RealContents if self._everywhere else Contents)(torch, device, self._refused)
+        contents = (RealContents if self._everywhere else Contents)(torch, device, self._refused, host_limit)
         assumptions = Assumptions.parse(os.environ.get("VERITASEST_ASSUME", ""))
         policy = Policy(torch, assumptions.at_bound(os.environ.get("VERITASEST_CHOICES")))
         module = mode.partition(":")[2]
