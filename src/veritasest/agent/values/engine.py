@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from veritasest.agent.values.compute import Outcome
@@ -36,6 +37,7 @@ class Engine(Kernels):
         self._reads = reads
         self._libraries: dict[str, Any] = {}
         self._watched: set[str] = set()
+        self._watches_sparse = False
 
     def install(self) -> None:
         """Takes over the CUDA kernels known so far; call again when another library has registered its own."""
@@ -48,14 +50,23 @@ class Engine(Kernels):
                 if name.startswith(NAMESPACES) and name not in self._watched:
                     self._watched.add(name)
                     self._watch(name)
-            if "aten::_coalesce" not in self._watched:
-                self._watched.add("aten::_coalesce")
-                self._replace("aten::_coalesce", "SparseCUDA", self._coalescer)
+            if not self._watches_sparse:
+                self._watches_sparse = True
+                self._watch_sparse()
+
+    def _watch_sparse(self) -> None:
+        """Operators with a sparse argument have kernels of their own. Only their number of positions is of interest;
+        dense tensors that they write to are unknown from then on."""
+        self._replace("aten::_coalesce", "SparseCUDA", self._coalescer)
+        for name in self._torch._C._dispatch_get_registrations_for_dispatch_key("SparseCUDA"):
+            operator = describe(self._torch, name) if name.startswith(NAMESPACES) else None
+            if operator is not None and operator.written:
+                self._replace(name, "SparseCUDA", partial(self._forgetter, operator))
 
     def _watch(self, name: str) -> None:
         operator = describe(self._torch, name)
         if operator is not None:
-            self._replace(name, "CUDA", lambda original: self._kernel_for(operator, original))
+            self._replace(name, "CUDA", partial(self._kernel_for, operator))
 
     def _replace(self, name: str, key: str, make: Callable[[Kernel], Kernel | None]) -> None:
         ours = make(self._torch.library.get_kernel(name, key).call_boxed)

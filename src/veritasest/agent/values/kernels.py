@@ -151,7 +151,7 @@ class Kernels:
     def _forget(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         for place in operator.written:
             for tensor in listed(at(place, args, kwargs)):
-                if tensor is not None and tensor.is_cuda:
+                if tensor is not None and tensor.is_cuda and tensor.layout == self._torch.strided:
                     self._contents.forget(tensor)
 
     def _passed(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
