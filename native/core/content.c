@@ -35,6 +35,7 @@ static _Thread_local struct {
     bool on;
     int64_t value;
 } answer;
+static _Thread_local bool dropping; /* see vest_drop_copies */
 
 static void map_bitmap(void)
 {
@@ -136,6 +137,13 @@ static bool may_write(const void *to, size_t bytes)
     return true;
 }
 
+static bool prepare_upload(void *to, size_t bytes)
+{
+    if (dropping)
+        zero(to, bytes);
+    return !dropping && may_write(to, bytes);
+}
+
 static bool prepare_device_copy(void *to, const void *from, size_t bytes)
 {
     bool source_written = any_written(from, bytes);
@@ -161,7 +169,7 @@ void vest_copy(void *to, const void *from, size_t bytes)
     pthread_once(&once, map_bitmap);
     pthread_mutex_lock(&vest_content_lock);
     bool real = to_device && from_device ? prepare_device_copy(to, from, bytes)
-                : to_device              ? may_write(to, bytes)
+                : to_device              ? prepare_upload(to, bytes)
                                          : bytes <= copy_limit;
     pthread_mutex_unlock(&vest_content_lock);
     if (answer.on && !to_device && bytes <= LONGEST_ANSWER)
@@ -197,6 +205,8 @@ uint64_t vest_content_bytes(void)
     pthread_mutex_unlock(&vest_content_lock);
     return bytes;
 }
+
+void vest_drop_copies(bool on) { dropping = on; }
 
 void vest_answer_reads(bool on, int64_t value)
 {

@@ -76,6 +76,10 @@ VEST_EXPORT bool vest_claim(void *to, size_t bytes);
 VEST_EXPORT void vest_content_limit(uint64_t bytes);
 VEST_EXPORT uint64_t vest_content_bytes(void);
 
+/* While on, what the calling thread copies to the device is not kept: it reads as zeros. For data that nobody asks for,
+ * such as a model's weights, so that the host's memory is left for data that somebody does. */
+VEST_EXPORT void vest_drop_copies(bool on);
+
 /* While on, the calling thread reads `value` wherever it copies one number (up to 8 bytes) from the device: the count
  * that a kernel would have left there. */
 VEST_EXPORT void vest_answer_reads(bool on, int64_t value);

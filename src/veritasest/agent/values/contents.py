@@ -38,6 +38,8 @@ class Device:
         self.claim.argtypes, self.claim.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes.c_bool
         self.answer_reads = library.vest_answer_reads
         self.answer_reads.argtypes, self.answer_reads.restype = [ctypes.c_bool, ctypes.c_int64], None
+        self.drop_copies = library.vest_drop_copies
+        self.drop_copies.argtypes, self.drop_copies.restype = [ctypes.c_bool], None
         self.limit = library.vest_content_limit
         self.limit.argtypes, self.limit.restype = [ctypes.c_uint64], None
         self.content_bytes = library.vest_content_bytes

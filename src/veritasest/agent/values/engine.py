@@ -21,7 +21,7 @@ from typing import Any
 from veritasest.agent.values.compute import Outcome
 from veritasest.agent.values.contents import ASSUMED, REAL, UNKNOWN, Device
 from veritasest.agent.values.kernels import Kernel, Kernels
-from veritasest.agent.values.limits import INTEGER_LIMIT, limit
+from veritasest.agent.values.limits import INTEGER_LIMIT, limit, upload_limit
 from veritasest.agent.values.operators import COUNTED, NUMBER_FIRST, Operator, describe
 from veritasest.agent.values.reads import Reads
 
@@ -61,23 +61,21 @@ class Engine(Kernels):
         for name in self._torch._C._dispatch_get_registrations_for_dispatch_key("SparseCUDA"):
             operator = describe(self._torch, name) if name.startswith(NAMESPACES) else None
             if operator is not None and operator.written:
-                self._replace(name, "SparseCUDA", partial(self._forgetter, operator))
+                self._replace(name, "SparseCUDA", partial(self._mathematics, operator))
 
     def _watch(self, name: str) -> None:
         operator = describe(self._torch, name)
         if operator is not None:
             self._replace(name, "CUDA", partial(self._kernel_for, operator))
 
-    def _replace(self, name: str, key: str, make: Callable[[Kernel], Kernel | None]) -> None:
+    def _replace(self, name: str, key: str, make: Callable[[Kernel], Kernel]) -> None:
         ours = make(self._torch.library.get_kernel(name, key).call_boxed)
-        if ours is None:
-            return
         namespace, _, rest = name.partition("::")
         if namespace not in self._libraries:
             self._libraries[namespace] = self._torch.library.Library(namespace, "IMPL")
         self._libraries[namespace].impl(rest, ours, key, with_keyset=True, allow_override=True)
 
-    def _kernel_for(self, operator: Operator, original: Kernel) -> Kernel | None:
+    def _kernel_for(self, operator: Operator, original: Kernel) -> Kernel:
         if operator.name == "aten::_local_scalar_dense":
             return self._reader(operator, original)
         if operator.name == "aten::copy_":
@@ -90,9 +88,9 @@ class Engine(Kernels):
             return self._number_first(operator)
         if operator.name in COUNTED:
             return self._counter(operator, original)
-        if self._heavy_too or not operator.heavy:
+        if self._heavy_too or operator.light or not operator.heavy:
             return self._plain(operator, original)
-        return self._forgetter(operator, original) if operator.written else None
+        return self._mathematics(operator, original)
 
     def _reader(self, operator: Operator, original: Kernel) -> Kernel:
         def run(keys: Any, tensor: Any) -> Any:
@@ -149,15 +147,27 @@ class Engine(Kernels):
                 if decides and self._contents.state(source) == UNKNOWN:
                     self._assumer.tensor(source)
                 return plain(keys, to, source, *rest)
+            if not self._heavy_too and (source.requires_grad or source.numel() > upload_limit(source)):
+                return self._upload_nothing(original, keys, to, source, *rest)
             out = original(keys, to, source, *rest)
             self._arrived(to, source)
-            return out
+            return self._passed((to,), {}, out)
 
         return run
 
+    def _upload_nothing(self, original: Kernel, keys: Any, to: Any, source: Any, *rest: Any) -> Any:
+        """Weights and large data: nobody steers by them, and the host need not hold them twice."""
+        self._device.drop_copies(True)
+        try:
+            out = original(keys, to, source, *rest)
+        finally:
+            self._device.drop_copies(False)
+        self._contents.forget(to)
+        return self._passed((to,), {}, out)
+
     def _arrived(self, to: Any, source: Any) -> None:
         """From the host: the device did a plain copy for real; one that also converts is done here."""
-        if to.numel() > limit(to) and not self._heavy_too:
+        if not self._contents.claim(to):
             self._contents.forget(to)
         elif to.dtype == source.dtype and to.shape == source.shape and to.is_contiguous() and source.is_contiguous():
             self._contents.remember(to, REAL)

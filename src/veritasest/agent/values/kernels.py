@@ -11,7 +11,7 @@ from veritasest.agent.values.arguments import all_float, at, listed, tensors
 from veritasest.agent.values.assume import Assumer
 from veritasest.agent.values.compute import Computer, Outcome
 from veritasest.agent.values.contents import REAL, UNKNOWN, Contents, Device
-from veritasest.agent.values.limits import FLOAT_LIMIT, INTEGER_LIMIT, RANDOM_LIMIT
+from veritasest.agent.values.limits import FLOAT_LIMIT, INTEGER_LIMIT, RANDOM_LIMIT, is_light_work
 from veritasest.agent.values.operators import Operator
 from veritasest.agent.values.policy import Policy
 
@@ -78,7 +78,8 @@ class Kernels:
 
     def _unknown(self, operator: Operator, original: Kernel, keys: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
         self._forget(operator, args, kwargs)
-        out = original(keys, *args, **kwargs)
+        with self._thread.inside(whole=True):  # a buffer that the kernel clears for itself is not known to be zero
+            out = original(keys, *args, **kwargs)
         if operator.decides and not operator.written:
             self._assumer.outcome(operator, args, out)
         return self._passed(args, kwargs, out)
@@ -107,12 +108,11 @@ class Kernels:
             self._contents.remember(tensor, state)
         return self._passed(args, kwargs, out)
 
-    def _forgetter(self, operator: Operator, original: Kernel) -> Kernel:
-        """For mathematics that writes in place: what it wrote to is unknown from now on."""
+    def _mathematics(self, operator: Operator, original: Kernel) -> Kernel:
+        """For what is left undone: what it wrote to is unknown from now on."""
 
         def run(keys: Any, *args: Any, **kwargs: Any) -> Any:
-            self._forget(operator, args, kwargs)
-            return self._passed(args, kwargs, original(keys, *args, **kwargs))
+            return self._unknown(operator, original, keys, self._computer.with_tensors(operator, args), kwargs)
 
         return run
 
@@ -137,7 +137,9 @@ class Kernels:
                 worst = max(worst, state)
             elif not operator.inserts or place != 0 or tensor.dtype.is_floating_point:
                 return UNKNOWN
-        undone = not unbounded and (operator.heavy or (operator.random and floats and elements > RANDOM_LIMIT))
+        if operator.heavy and not unbounded and not (operator.light and is_light_work(self._torch, args)):
+            return UNKNOWN
+        undone = not unbounded and operator.random and floats and elements > RANDOM_LIMIT
         return UNKNOWN if undone else worst
 
     def _assume_inputs(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:

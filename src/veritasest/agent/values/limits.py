@@ -9,8 +9,24 @@ from typing import Any
 
 FLOAT_LIMIT = 8 << 20
 INTEGER_LIMIT = 16 << 20
+UPLOAD_LIMIT = 1 << 20  # floats from the host: boxes, points and lengths, but not images and weights
 RANDOM_LIMIT = 1 << 20  # random floats: drawing them costs more, and weights are initialised with them
+
+WORK_LIMIT = 1 << 27  # products of a matrix multiplication, or of distances
 
 
 def limit(tensor: Any) -> int:
     return FLOAT_LIMIT if tensor.dtype.is_floating_point or tensor.dtype.is_complex else INTEGER_LIMIT
+
+
+def upload_limit(tensor: Any) -> int:
+    return UPLOAD_LIMIT if tensor.dtype.is_floating_point or tensor.dtype.is_complex else INTEGER_LIMIT
+
+
+def is_light_work(torch: Any, args: tuple[Any, ...]) -> bool:
+    """Whether no input is learned, and the last two matrices among them make a bounded product."""
+    inputs = [value for value in args if torch.is_tensor(value)]
+    if any(value.requires_grad for value in inputs):
+        return False
+    matrices = [value for value in inputs if value.dim() >= 2][-2:]
+    return len(matrices) < 2 or matrices[0].numel() * max(matrices[1].shape[-2:]) <= WORK_LIMIT

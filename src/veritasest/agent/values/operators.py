@@ -23,6 +23,9 @@ _HEAVY = re.compile(
     r"|_transform_bias|pixel_|channel_shuffle|reflection_pad|replication_pad|_amp_foreach|glu|hardtanh|threshold"
 )
 
+# Mathematics that is also geometry: done where none of its inputs is learned and the work is bounded.
+_LIGHT = re.compile(r"(mm|bmm|addmm|baddbmm|dot|_cdist_forward|linalg_vector_norm|norm|_softmax|_log_softmax)$")
+
 # From data to decisions: where an unknown input becomes an index, a mask or a count, the policy supplies the input.
 _CONTROL = re.compile(
     r"(eq|ne|lt|le|gt|ge|isnan|isneginf|isposinf|isin|logical_\w+|signbit|any|all|argmax|argmin|max|min|aminmax|topk|sort"
@@ -70,8 +73,8 @@ _INSERTS = re.compile(r"(scatter|_index_put_impl|index_copy|index_fill|masked_fi
 class Operator:
     """One overload.
 
-    - `heavy`: the job's mathematics. `control`: makes decisions of data. `decides`: has an outcome that can be assumed
-      even where its data is too much.
+    - `heavy`: the job's mathematics; `light`: the kind that is also done on data from the host.
+    - `control`: makes decisions of data; `decides`: has an outcome that can be assumed even where its data is too much.
     - `foreign`: the CPU has no kernel for it, or one that gives something else: see `translations`.
     - `written`: positions and names of the arguments it changes; `outputs_only`: those of them that it never reads;
       `inserts`: it leaves the rest of its argument as it was.
@@ -82,6 +85,7 @@ class Operator:
     overload: Any
     base: str
     heavy: bool
+    light: bool
     foreign: bool
     control: bool
     decides: bool
@@ -114,6 +118,7 @@ def describe(torch: Any, name: str) -> Operator | None:
         overload=overload,
         base=base.rstrip("_"),
         heavy=bool(_HEAVY.match(base)),
+        light=bool(_LIGHT.match(base)),
         foreign=bool(_HEAVY.match(base)) or not torch._C._dispatch_has_kernel_for_dispatch_key(name, "CPU"),
         control=bool(_CONTROL.match(base)),
         decides=bool(_CONTROL.match(base)) or base in UNIFORM,
