@@ -57,9 +57,9 @@ def make_text(config, args, longest):
 
 def make_batch(config, args):
     if args.model == "wav2vec2":
-        mask = draw_mask(args, args.seconds * SPEECH_RATE)
-        words = torch.randint(1, config.vocab_size, (args.bs, 4 * args.seconds))
-        words[:, 2 * args.seconds :] = IGNORED
+        mask = draw_mask(args, args.speech * SPEECH_RATE)
+        words = torch.randint(1, config.vocab_size, (args.bs, 4 * args.speech))
+        words[:, 2 * args.speech :] = IGNORED
         return {"input_values": torch.randn(mask.shape) * mask, "attention_mask": mask, "labels": words}
     if args.model == "vit_mae":
         return {"pixel_values": torch.randn(args.bs, 3, config.image_size, config.image_size)}
@@ -96,7 +96,7 @@ def main():
     parser.add_argument("--checkpoint", action="store_true", help="recompute layers in the backward pass")
     parser.add_argument("--bs", type=int, default=8)
     parser.add_argument("--length", type=int, default=384, help="of texts")
-    parser.add_argument("--seconds", type=int, default=6, help="of speech")
+    parser.add_argument("--speech", type=int, default=6, help="seconds of sound")
     parser.add_argument("--iters", type=int, default=3)
     parser.add_argument("--device", default="cuda")
     args = parser.parse_args()

@@ -38,12 +38,19 @@ class Device:
         self.claim.argtypes, self.claim.restype = [ctypes.c_void_p, ctypes.c_size_t], ctypes.c_bool
         self.answer_reads = library.vest_answer_reads
         self.answer_reads.argtypes, self.answer_reads.restype = [ctypes.c_bool, ctypes.c_int64], None
+        self._fill = library.vest_fill
+        self._fill.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_size_t]
+        self._fill.restype = None
         self.drop_copies = library.vest_drop_copies
         self.drop_copies.argtypes, self.drop_copies.restype = [ctypes.c_bool], None
         self.limit = library.vest_content_limit
         self.limit.argtypes, self.limit.restype = [ctypes.c_uint64], None
         self.content_bytes = library.vest_content_bytes
         self.content_bytes.argtypes, self.content_bytes.restype = [], ctypes.c_uint64
+
+    def clear(self, address: int, size: int) -> None:
+        """Zeros, which cost the host nothing."""
+        self._fill(address, b"\0", 1, size)
 
 
 class Contents:
@@ -107,6 +114,13 @@ class Contents:
             return empty.reshape(tensor.shape)
         storage = self._storage_at(tensor.data_ptr(), self._cpu, _extent(tensor))
         return empty.set_(storage, 0, tensor.shape, tensor.stride())
+
+    def clear(self, tensor: Any) -> bool:
+        """Zeros for all of the tensor; False when it leaves gaps."""
+        if not tensor.is_contiguous():
+            return False
+        self._device.clear(tensor.data_ptr(), tensor.numel() * tensor.element_size())
+        return True
 
     def claim(self, tensor: Any) -> bool:
         """Before writing through a view: whether the host may back that much."""

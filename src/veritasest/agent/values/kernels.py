@@ -101,9 +101,10 @@ class Kernels:
             return self._passed(args, kwargs, out)
         written = [tensor for place in operator.written for tensor in listed(at(place, args, kwargs))]
         written = [tensor for tensor in written if tensor is not None and tensor.is_cuda]
-        granted = all(self._contents.claim(tensor) for tensor in written)
-        if not granted or not self._computer.run(operator, args, kwargs, seed).done:
-            state = UNKNOWN
+        if not (_is_zero(operator, args) and self._contents.clear(written[0])):
+            granted = all(self._contents.claim(tensor) for tensor in written)
+            if not granted or not self._computer.run(operator, args, kwargs, seed).done:
+                state = UNKNOWN
         for tensor in written:
             self._contents.remember(tensor, state)
         return self._passed(args, kwargs, out)
@@ -139,7 +140,8 @@ class Kernels:
                 return UNKNOWN
         if operator.heavy and not unbounded and not (operator.light and is_light_work(self._torch, args)):
             return UNKNOWN
-        undone = not unbounded and operator.random and floats and elements > RANDOM_LIMIT
+        invents = operator.random or (operator.base == "fill" and not _is_zero(operator, args))
+        undone = not unbounded and invents and floats and elements > RANDOM_LIMIT
         return UNKNOWN if undone else worst
 
     def _assume_inputs(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
@@ -162,6 +164,10 @@ class Kernels:
             for _, tensor in tensors(self._torch, (*args, *listed(out)), kwargs):
                 self._uncount(tensor)
         return out
+
+
+def _is_zero(operator: Operator, args: tuple[Any, ...]) -> bool:
+    return operator.name == "aten::zero_" or (operator.name == "aten::fill_.Scalar" and args[1] == 0)
 
 
 class _Thread(threading.local):

@@ -10,7 +10,7 @@ from typing import Any
 FLOAT_LIMIT = 8 << 20
 INTEGER_LIMIT = 16 << 20
 UPLOAD_LIMIT = 1 << 20  # floats from the host: boxes, points and lengths, but not images and weights
-RANDOM_LIMIT = 1 << 20  # random floats: drawing them costs more, and weights are initialised with them
+RANDOM_LIMIT = 1 << 20  # floats from nothing, random or all the same: weights are initialised with them
 
 WORK_LIMIT = 1 << 27  # products of a matrix multiplication, or of distances
 
