@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 
 #define COPY_LIMIT (64ull << 20)
-#define SMALL_COPY (1ull << 20)
+#define SMALL_COPY (16ull << 20)
 #define RESIDENT_LIMIT (1ull << 30)
 #define LONGEST_ANSWER 8
 #define GRANULE (64ull << 10)

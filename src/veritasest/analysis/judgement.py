@@ -11,6 +11,7 @@ from operator import attrgetter
 from veritasest.analysis.peaks import steps
 from veritasest.result import Failure, Verdict
 from veritasest.trace import (
+    Assumed,
     Batches,
     End,
     Exit,
@@ -171,6 +172,8 @@ def _warnings(trace: Trace, ending: Exit, verdict: Verdict) -> Iterable[str]:
     if verdict == "fits":
         about = [_about_batches(loader, trace) for loader in trace.of(Batches)]
         yield from dict.fromkeys(filter(None, about))  # ranks say the same
+    if verdict == "job_failed" and trace.of(Assumed):
+        yield "values were assumed before the job failed; if it failed by one of them, --values real or --assume helps"
     if verdict == "fits" and not trace.of(Process):
         yield "the job never used the GPU: does the script move its model to 'cuda', and does this command start it?"
     caught = len(trace.of(OutOfMemory))

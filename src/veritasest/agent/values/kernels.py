@@ -77,9 +77,8 @@ class Kernels:
         return run
 
     def _unknown(self, operator: Operator, original: Kernel, keys: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-        self._forget(operator, args, kwargs)
-        with self._thread.inside(whole=True):  # a buffer that the kernel clears for itself is not known to be zero
-            out = original(keys, *args, **kwargs)
+        out = original(keys, *args, **kwargs)
+        self._forget(operator, args, kwargs, out)
         if operator.decides and not operator.written:
             self._assumer.outcome(operator, args, out)
         return self._passed(args, kwargs, out)
@@ -152,11 +151,12 @@ class Kernels:
                 return UNKNOWN
         return self._state(operator, args, kwargs)
 
-    def _forget(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        for place in operator.written:
-            for tensor in listed(at(place, args, kwargs)):
-                if tensor is not None and tensor.is_cuda and tensor.layout == self._torch.strided:
-                    self._contents.forget(tensor)
+    def _forget(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any = None) -> None:
+        """What the operator wrote to, or made: a result that its kernel cleared for itself would pass for zeros."""
+        written = [tensor for place in operator.written for tensor in listed(at(place, args, kwargs))]
+        for tensor in written or listed(out):
+            if self._torch.is_tensor(tensor) and tensor.is_cuda and tensor.layout == self._torch.strided:
+                self._contents.forget(tensor)
 
     def _passed(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """In the backward pass: the Python objects that tensors got by passing through here are no uses of them."""
