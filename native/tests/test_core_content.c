@@ -282,6 +282,22 @@ static void answers_are_for_the_thread_that_asked(void)
     assert(vest_free(device));
 }
 
+static void dropped_copies_read_zeros_and_cost_nothing(void)
+{
+    char *device = vest_alloc(0, 4 * MIB);
+    int64_t before = (int64_t)vest_content_bytes();
+    vest_copy(device, &(int64_t){5}, 8);
+    vest_drop_copies(true);
+    vest_copy(device, &(int64_t){6}, 8);
+    vest_copy(device + 2 * MIB, &(int64_t){6}, 8);
+    vest_drop_copies(false);
+    assert(all_are(device, 8, 0) && all_are(device + 2 * MIB, 8, 0));
+    assert((int64_t)vest_content_bytes() <= before + (int64_t)(64 * KIB));
+    vest_copy(device, &(int64_t){7}, 8);
+    assert(byte_at(device) == 7);
+    assert(vest_free(device));
+}
+
 const struct test content_tests[] = {
     TEST(what_is_copied_in_comes_out, ""),
     TEST(copies_between_host_addresses_are_plain, ""),
@@ -301,5 +317,6 @@ const struct test content_tests[] = {
     TEST(a_raised_limit_lets_copies_above_64_mib_happen, ""),
     TEST(reads_of_one_number_are_answered_while_asked_for, ""),
     TEST(answers_are_for_the_thread_that_asked, ""),
+    TEST(dropped_copies_read_zeros_and_cost_nothing, ""),
     {0},
 };

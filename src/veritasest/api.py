@@ -50,8 +50,7 @@ def estimate(
     computes all of them on the CPU, "real:MODULE" those of one submodule, within `host_memory`; "off" none. `assume`
     says what unknown values are taken for: {"mask": 0.3, "scalar": 1e-3, "finite": False}.
 
-    `trace` keeps the record of the run in that file. `stdout`
-    is a file descriptor for the job's standard output.
+    `trace` keeps the record of the run in that file. `stdout` is a file descriptor for the job's standard output.
 
     Raises UsageError, UnsupportedEnvironment or Interrupted. A job that fails is an Estimate with that verdict.
     """
@@ -130,9 +129,13 @@ def _with_choices(job: Job, path: Path, free: Seen, needs: Needs, runs: list[Run
             f"sizes hang on assumed values; by how much was not tried, since a run takes over {PATIENCE_S:.0f} s"
         )
         return needs
-    seen = [_bound(job, path, free, runs, choices=choices) for choices in ("none", "all")]
-    reserved = [one.peak.reserved_bytes for one in seen if one.judgement.verdict == "fits"]
-    reserved.append(free.peak.reserved_bytes)
+    bounded = replace(job, timeout_s=min(job.timeout_s or PATIENCE_S, PATIENCE_S))  # a loop may never end that way
+    seen = [_bound(bounded, path, free, runs, choices=choices) for choices in ("none", "all")]
+    completed = [one for one in seen if one.judgement.verdict == "fits" and one.steps >= free.steps]
+    if not completed:
+        warnings.append("sizes hang on assumed values; by how much is not known, the job survives neither extreme")
+        return needs
+    reserved = [one.peak.reserved_bytes for one in (free, *completed)]
     return replace(needs, assumed_range_bytes=(min(reserved), max(reserved)))
 
 

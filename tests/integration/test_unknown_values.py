@@ -26,6 +26,12 @@ for step in range(2):
     optimizer.zero_grad()
 torch.save({"model": model[1].state_dict(), "optimizer": optimizer.state_dict()}, io.BytesIO())
 
+known = torch.zeros(8).cuda()
+unknown = model[1](torch.ones(8, 4096).cuda())[:, 0].detach()
+places = torch.arange(8).cuda()
+for mix in ("index_add", "index_copy", "scatter", "scatter_add"):
+    assert getattr(known, mix)(0, places, unknown).max() > 0  # number
+
 rounds = 0
 while model(torch.zeros(1, 1, dtype=torch.long).cuda()).square().mean().item() > 1e-6:  # number
     rounds += 1

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veritasest.agent.values.policy import PATIENCE_READS, Assumptions, Policy
+from veritasest.agent.values.policy import PATIENCE_ANSWERS, PATIENCE_READS, Assumptions, Policy
 from veritasest.device.values import checked_values
 from veritasest.errors import UsageError
 
@@ -64,6 +64,16 @@ def test_a_number_that_is_read_again_and_again_in_one_place_becomes_small() -> N
     assert told[PATIENCE_READS - 1 :] == [0.25, 0.125, 0.0625, 0.03125]
     assert asked.scalar("train.py:8") == asked.scalar() == 0.25
     assert min(asked.scalar("train.py:7") for _ in range(2000)) >= 0
+
+
+def test_a_loop_that_waits_for_a_decision_gets_it_but_a_check_in_every_step_does_not() -> None:
+    asked = policy()
+    told = [asked.decision(False, "train.py:7") for _ in range(PATIENCE_ANSWERS)]
+    assert told[-1] is True
+    assert not any(told[:-1])
+    for _ in range(PATIENCE_ANSWERS):
+        assert asked.decision(True, "train.py:9") is True
+        asked.on_step()
 
 
 def test_numbers_that_are_not_finite_show_in_every_tensor() -> None:

@@ -124,6 +124,8 @@ class Recorder:
             self._trace.write("step", step=self._steps, device=device, **numbers)
         self._notice_peak(list(memory.values()))
         self._batches.on_step()
+        if self._values is not None:
+            self._values.on_step()
         if self._steps == self._rule.ahead_from:
             self._batches.look_ahead(self._steps)
         reason = self._rule.reason(steps=self._steps, steps_since_new_peak=self._steps_since_new_peak)

@@ -103,6 +103,8 @@ class Engine(Kernels):
                 self._assumer.number(tensor)
             value = original(keys, tensor)
             place = self._reads.note("number", operator.base, tensor, value)
+            if isinstance(value, bool):
+                return self._policy.decision(value, place)
             return self._policy.scalar(place) if state == UNKNOWN and isinstance(value, float) else value
 
         return run

@@ -13,6 +13,7 @@ from typing import Any
 
 # A loop that waits for an unknown number to become small comes to its end.
 PATIENCE_READS = 100
+PATIENCE_ANSWERS = 10_000  # the same for a loop that waits for a decision, within one optimizer step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,7 @@ class Policy:
         self._assumptions = assumptions
         self.generator = torch.Generator(device="cpu")  # ours: the job's own generators stay untouched
         self._reads: dict[Any, int] = {}
+        self._answers: dict[Any, int] = {}
 
     @property
     def density(self) -> float:
@@ -104,3 +106,11 @@ class Policy:
             return value
         reads = self._reads[place] = self._reads.get(place, 0) + 1
         return value * 0.5 ** min(max(reads - PATIENCE_READS, 0), 1000)
+
+    def decision(self, value: bool, place: Any) -> bool:
+        """One unknown decision: what it is, unless the same line has asked for it so often that it must be waiting."""
+        asked = self._answers[place] = self._answers.get(place, 0) + 1
+        return value if asked % PATIENCE_ANSWERS else not value
+
+    def on_step(self) -> None:
+        self._answers.clear()

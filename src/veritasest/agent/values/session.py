@@ -39,7 +39,7 @@ class Values:
             device.limit(host_limit)
         contents = (RealContents if self._everywhere else Contents)(torch, device, self._refused, host_limit)
         assumptions = Assumptions.parse(os.environ.get("VERITASEST_ASSUME", ""))
-        policy = Policy(torch, assumptions.at_bound(os.environ.get("VERITASEST_CHOICES")))
+        policy = self._policy = Policy(torch, assumptions.at_bound(os.environ.get("VERITASEST_CHOICES")))
         module = mode.partition(":")[2]
         self._strict = mode != "auto"
         self._host_limit = host_limit
@@ -75,6 +75,9 @@ class Values:
         if self._strict:
             self._trace.write("host_memory", bytes=size, limit_bytes=self._host_limit)
             os._exit(HOST_MEMORY_EXIT)
+
+    def on_step(self) -> None:
+        self._policy.on_step()
 
     def finish(self) -> None:
         self._reads.finish()
