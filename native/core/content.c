@@ -18,6 +18,7 @@
 
 #define COPY_LIMIT (64ull << 20)
 #define SMALL_COPY (16ull << 20)
+#define SMALLEST_COPY (1ull << 20) /* small, under a limit that was asked for */
 #define RESIDENT_LIMIT (1ull << 30)
 #define LONGEST_ANSWER 8
 #define GRANULE (64ull << 10)
@@ -28,7 +29,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 pthread_mutex_t vest_content_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *written; /* one bit a granule */
 static uint64_t resident_granules;
-static uint64_t copy_limit = COPY_LIMIT, resident_limit = RESIDENT_LIMIT;
+static uint64_t copy_limit = COPY_LIMIT, resident_limit = RESIDENT_LIMIT, small_copy = SMALL_COPY;
 
 /* What the calling thread's next reads of one number find; see vest_answer_reads. */
 static _Thread_local struct {
@@ -131,7 +132,7 @@ static bool is_live(const void *address, size_t bytes)
 /* Whether `bytes` more of device memory may be backed by the host; books them if so. */
 static bool may_write(const void *to, size_t bytes)
 {
-    if (bytes > copy_limit || (bytes > SMALL_COPY && resident_granules * GRANULE + bytes > resident_limit))
+    if (bytes > copy_limit || (bytes > small_copy && resident_granules * GRANULE + bytes > resident_limit))
         return false;
     mark(to, bytes);
     return true;
@@ -195,6 +196,7 @@ void vest_content_limit(uint64_t bytes)
 {
     pthread_mutex_lock(&vest_content_lock);
     copy_limit = resident_limit = bytes;
+    small_copy = SMALLEST_COPY;
     pthread_mutex_unlock(&vest_content_lock);
 }
 
