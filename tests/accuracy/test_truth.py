@@ -57,7 +57,6 @@ def test_a_job_without_convolution_is_within_one_segment(model, options):
         ("resnet50", {"opt": "adam"}),
         ("vgg16", {"bs": 100}),
         ("vit_b_16", {"prec": "bf16"}),
-        ("unet", {"opt": "adam"}),
         ("lstm", {"opt": "adam"}),
     ],
 )
