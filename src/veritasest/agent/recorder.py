@@ -80,7 +80,7 @@ class Recorder:
     def _watch_values(self, mode: str) -> None:
         if mode == "off":
             return
-        from veritasest.agent.values.session import Values, can_watch
+        from veritasest.agent.values.watch import Values, can_watch
 
         if can_watch(self._torch):
             self._values = Values(torch=self._torch, trace=self._trace, mode=mode)

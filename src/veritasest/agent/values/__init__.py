@@ -12,5 +12,5 @@
 | `assume`       | puts them where the program decides |
 | `reads`        | writes down where the program read one |
 | `modules`      | real values in one submodule |
-| `session`      | puts it all together, as `--values` has it |
+| `watch`        | puts it all together, as `--values` has it |
 """
