@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from veritasest.agent.values.arguments import listed
 from veritasest.agent.values.compute import Computer
 from veritasest.agent.values.contents import ASSUMED, Contents
 from veritasest.agent.values.limits import INTEGER_LIMIT, limit
@@ -44,7 +45,7 @@ class Assumer:
     def outcome(self, operator: Operator, args: tuple[Any, ...], out: Any) -> None:
         """A decision about more data than can be invented: the policy answers for what comes out."""
         uniform = self._uniform(operator, args)
-        for result in out if isinstance(out, (list, tuple)) else (out,):
+        for result in listed(out):
             if not self._torch.is_tensor(result) or result.dtype.is_floating_point or result.dtype.is_complex:
                 continue
             if uniform is not None and result.dtype == self._torch.bool:

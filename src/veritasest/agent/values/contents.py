@@ -45,8 +45,6 @@ class Device:
         self.drop_copies.argtypes, self.drop_copies.restype = [ctypes.c_bool], None
         self.limit = library.vest_content_limit
         self.limit.argtypes, self.limit.restype = [ctypes.c_uint64], None
-        self.content_bytes = library.vest_content_bytes
-        self.content_bytes.argtypes, self.content_bytes.restype = [], ctypes.c_uint64
 
     def clear(self, address: int, size: int) -> None:
         """Zeros, which cost the host nothing."""
