@@ -1,11 +1,10 @@
-"""Runs a list of jobs on a machine with a CUDA GPU and stores their peaks, one JSON line each.
+"""Records the truth on a machine with a CUDA GPU: JSON lines in `truth/`, one file a GPU and torch version.
 
-    python benchmarks/record_gpu.py benchmarks/jobs/unseen.txt OUTPUT.jsonl [--parallel 6]
+    python benchmarks/record_gpu.py peaks [--families vision language]   the peaks of every job
+    python benchmarks/record_gpu.py limits       the reruns and capacity checks of second_stage.jsonl
+    python benchmarks/record_gpu.py minimum      the smallest limits at which the jobs chosen there complete
 
-The list has one job a line: options of `jobs/truth_job.py`, or another script of that folder with its options, like
-`steered/moe.py --prec bf16`. Every job runs in a process of its own, several side by side; peaks are per process, so
-they do not disturb each other. Goes on where it was interrupted. The first line says which GPU, driver and versions the
-numbers come from.
+Every run is a fresh process, several side by side as far as the GPU's memory goes. Goes on where it was interrupted.
 """
 
 from __future__ import annotations
@@ -14,62 +13,122 @@ import argparse
 import json
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import datetime, timezone
 from pathlib import Path
 
-JOBS = Path(__file__).resolve().parent / "jobs"
-PATIENCE_S = 300
-PROVENANCE = (
+import joblists
+from bisection import smallest_that_completes
+from gpu_runs import Gpu
+from truth_files import RESULTS, SECOND_STAGE, TRUTH, add, rows
+
+UNKNOWN_NEED = 10 << 30
+FACTS = (
     "import torch, json; p = torch.cuda.get_device_properties(0); print(json.dumps({'gpu': p.name, "
-    "'total_bytes': p.total_memory, 'torch': torch.__version__, 'cuda': torch.version.cuda, "
+    "'total_bytes': torch.cuda.mem_get_info()[1], 'torch': torch.__version__, 'cuda': torch.version.cuda, "
     "'cudnn': torch.backends.cudnn.version()}))"
 )
 
 
-def provenance() -> dict:
-    facts = json.loads(subprocess.run([sys.executable, "-c", PROVENANCE], capture_output=True, check=True).stdout)
+def provenance(commit: str | None) -> dict:
+    facts = json.loads(subprocess.run([sys.executable, "-c", FACTS], capture_output=True, check=True).stdout)
     asked = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     facts["driver"] = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    return {"created": datetime.now(timezone.utc).isoformat(timespec="seconds"), **facts}
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return {"recording": now, "commit": commit or this_commit(), "python": sys.version.split()[0], **facts}
 
 
-def command(options: str) -> list[str]:
-    words = options.split()
-    script = words.pop(0) if words[0].endswith(".py") else "truth_job.py"
-    return [sys.executable, str(JOBS / script), *words]
+def this_commit() -> str | None:
+    words = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip() or None
 
 
-def record(options: str) -> dict:
-    start = time.monotonic()
-    try:
-        done = subprocess.run(command(options), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    except subprocess.TimeoutExpired:
-        return {"options": options, "error": f"no end after {PATIENCE_S} s"}
-    if done.returncode != 0:
-        return {"options": options, "error": (done.stderr.strip().splitlines() or ["no message"])[-1][:300]}
-    row = json.loads(done.stdout.splitlines()[-1])
-    return {**row, "options": options, "seconds": round(time.monotonic() - start, 1)}
+def file_stem(facts: dict) -> str:
+    """Like h200_torch2.11.0_cu130."""
+    gpu = facts["gpu"].removeprefix("NVIDIA ").lower().replace(" ", "-")
+    return f"{gpu}_torch{facts['torch'].replace('+', '_')}"
+
+
+class Recorder:
+    def __init__(self, gpu: Gpu, facts: dict, folder: Path) -> None:
+        self.gpu = gpu
+        self.recording = facts["recording"]
+        self.stem = folder / file_stem(facts)
+        self.jobs = {job.line: job for job in joblists.read()}
+        estimates = [*rows(RESULTS / "estimates.jsonl"), *rows(self.path("peaks"))]
+        self.needs = {row["job"]: row["reserved_bytes"] for row in estimates if row.get("reserved_bytes")}
+
+    def path(self, stage: str) -> Path:
+        suffix = "" if stage == "peaks" else f"_{stage}"
+        return self.stem.with_name(f"{self.stem.name}{suffix}.jsonl")
+
+    def need(self, line: str) -> int:
+        return self.needs.get(line, UNKNOWN_NEED)
+
+    def peaks(self, families: list[str] | None) -> Iterator[Callable[[], dict]]:
+        done = {row["job"] for row in rows(self.path("peaks"))}
+        todo = [job for job in joblists.read(families) if job.line not in done]
+        for job in sorted(todo, key=lambda job: self.need(job.line), reverse=True):
+            yield lambda job=job: {"job": job.line, **self._peaks(job)}
+
+    def _peaks(self, job: joblists.Job) -> dict:
+        row = self.gpu.run(job, self.need(job.line))
+        if row.get("out_of_memory") or row.get("allocator_retries"):
+            # Pressed, perhaps only by its neighbours: once more with the GPU to itself.
+            row = self.gpu.run(job, self.gpu.total_bytes)
+        return row
+
+    def limits(self, _families: list[str] | None) -> Iterator[Callable[[], dict]]:
+        done = {(row["job"], row["limit_bytes"], row["why"]) for row in rows(self.path("limits"))}
+        for check in rows(SECOND_STAGE):
+            if check["why"] != "minimum" and (check["job"], check["limit_bytes"], check["why"]) not in done:
+                yield lambda check=check: {**check, **self._limited(check["job"], check["limit_bytes"])}
+
+    def _limited(self, line: str, limit_bytes: int) -> dict:
+        return self.gpu.run(self.jobs[line], min(self.need(line), limit_bytes), limit_bytes)
+
+    def minimum(self, _families: list[str] | None) -> Iterator[Callable[[], dict]]:
+        done = {row["job"] for row in rows(self.path("minimum"))}
+        known = {row["job"]: row for row in rows(self.path("peaks"))}
+        for check in rows(SECOND_STAGE):
+            if check["why"] == "minimum" and check["job"] not in done:
+                yield lambda line=check["job"]: self._minimum(line, known[line])
+
+    def _minimum(self, line: str, peak: dict) -> dict:
+        trials = []
+
+        def completes(limit_bytes: int) -> bool:
+            row = self._limited(line, limit_bytes)
+            trials.append([limit_bytes, row["completed"]])
+            return row["completed"]
+
+        low, high = peak["allocated_bytes"], peak["reserved_bytes"]
+        failed, least = smallest_that_completes(low, high, completes)
+        return {"job": line, "minimum_bytes": least, "failed_bytes": failed, "trials": trials}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("jobs", type=Path)
-    parser.add_argument("output", type=Path)
-    parser.add_argument("--parallel", type=int, default=6)
+    parser.add_argument("stage", choices=["peaks", "limits", "minimum"])
+    parser.add_argument("--families", nargs="+", metavar="NAME", help="only these lists of jobs/")
+    parser.add_argument("--parallel", type=int, default=8, help="jobs at a time, memory permitting")
+    parser.add_argument("--folder", type=Path, default=TRUTH, help="where the files are, or go")
+    parser.add_argument("--commit", help="what to note as the commit, where git cannot tell")
     chosen = parser.parse_args()
-    done = set()
-    if chosen.output.exists():
-        done = {json.loads(line).get("options") for line in chosen.output.read_text().splitlines()}
-    todo = [line for line in chosen.jobs.read_text().splitlines() if line and line not in done]
-    with chosen.output.open("a") as file, ThreadPoolExecutor(chosen.parallel) as pool:
-        if not done:
-            file.write(json.dumps(provenance()) + "\n")
-        for number, row in enumerate(pool.map(record, todo), 1):
-            file.write(json.dumps(row) + "\n")
-            file.flush()
-            print(f"{number}/{len(todo)} {row.get('options')} {row.get('error', '')}", flush=True)
+    facts = provenance(chosen.commit)
+    gpu = Gpu(facts["total_bytes"])
+    recorder = Recorder(gpu, facts, chosen.folder)
+    tasks = list(getattr(recorder, chosen.stage)(chosen.families))
+    path = recorder.path(chosen.stage)
+    if tasks:
+        add(path, {**facts, "stage": chosen.stage})
+    with ThreadPoolExecutor(chosen.parallel) as pool:
+        for number, done in enumerate(as_completed([pool.submit(task) for task in tasks]), 1):
+            row = {**done.result(), "recording": facts["recording"]}
+            add(path, row)
+            print(f"{number}/{len(tasks)} {row['job']} {row.get('error', '')}", flush=True)
+    gpu.close()
     return 0
 
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from record import HERE
+from truth_files import HERE, add
 
 from veritasest import __version__
 
@@ -45,21 +45,24 @@ def provenance() -> dict:
 
 
 class Store:
-    """Rows by name in a file; rows of an earlier build are dropped."""
+    """Rows by `key` in a file; rows of an earlier build are dropped."""
 
-    def __init__(self, path: Path, *, fresh: bool) -> None:
+    def __init__(self, path: Path, key: tuple[str, ...] = ("job",), *, fresh: bool = False) -> None:
         self.path = path
-        self.rows: dict[str, dict] = {}
+        self._key = key
+        self.rows: dict[tuple, dict] = {}
         header = provenance()
         if path.exists() and not fresh:
             lines = [json.loads(line) for line in path.read_text().splitlines()]
             if lines and lines[0].get("build") == header["build"]:
-                self.rows = {row["name"]: row for row in lines[1:]}
+                self.rows = {self.key(row): row for row in lines[1:]}
                 header = lines[0]
         path.parent.mkdir(exist_ok=True)
         path.write_text("".join(json.dumps(row) + "\n" for row in [header, *self.rows.values()]))
 
+    def key(self, row: dict) -> tuple:
+        return tuple(row[name] for name in self._key)
+
     def add(self, row: dict) -> None:
-        self.rows[row["name"]] = row
-        with self.path.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        self.rows[self.key(row)] = row
+        add(self.path, row)

@@ -1,0 +1,120 @@
+"""Estimates every job of `jobs/*.txt` on this machine, without a GPU. Goes on where it was interrupted.
+
+python benchmarks/estimates.py                     the peaks of all jobs: results/estimates.jsonl
+python benchmarks/estimates.py --kind minimum      the smallest capacity, for the jobs second_stage.jsonl names
+python benchmarks/estimates.py --kind capacity     the verdict at the capacities it names
+python benchmarks/estimates.py --kind real         the jobs whose sizes hang on assumed values, with --values real
+"""
+
+import argparse
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from fnmatch import fnmatch
+
+import joblists
+from estimating import run_estimate
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from store import Store
+from truth_files import RESULTS, SECOND_STAGE, rows
+
+KINDS = {
+    "peaks": "estimates",
+    "minimum": "estimates_minimum",
+    "capacity": "estimates_capacity",
+    "real": "estimates_real",
+}
+STEERED = ["steered", "steered_unseen"]
+
+
+@dataclass(frozen=True)
+class Task:
+    job: joblists.Job
+    options: tuple[str, ...] = ()
+    capacity_gib: int | None = None
+
+    @property
+    def key(self) -> tuple:
+        return (self.job.line, self.capacity_gib)
+
+
+def tasks(kind: str, families: list[str] | None) -> list[Task]:
+    jobs = {job.line: job for job in joblists.read(families)}
+    if kind == "peaks":
+        return [Task(job) for job in jobs.values()]
+    if kind == "real":
+        return [Task(job, ("--values", "real")) for job in jobs.values() if job.family in STEERED]
+    chosen = [row for row in rows(SECOND_STAGE) if row["why"] == kind and row["job"] in jobs]
+    if kind == "minimum":
+        return [Task(jobs[row["job"]], ("--minimum",)) for row in chosen]
+    sizes = [(row["job"], row["capacity_gib"]) for row in chosen]
+    return [Task(jobs[line], ("--memory", f"{gib}GiB"), gib) for line, gib in sizes]
+
+
+def measure(task: Task) -> dict:
+    start = time.monotonic()
+    named = {"job": task.job.line, "capacity_gib": task.capacity_gib}
+    try:
+        estimate = run_estimate(task.job, *task.options)
+    except RuntimeError as error:
+        return {**named, "verdict": "no answer", "error": str(error)[-500:]}
+    seconds = round(time.monotonic() - start, 2)
+    done = estimate["needs"]["comfortable_bytes"]
+    row = {
+        **named,
+        "verdict": estimate["verdict"],
+        "allocated_bytes": estimate["peak"]["allocated_bytes"] if done else None,
+        "reserved_bytes": done,
+        "process_bytes": done and done + estimate["gpu"]["context_bytes"],
+        "minimum_bytes": estimate["needs"]["minimum_bytes"],
+        "available_bytes": estimate["gpu"]["available_bytes"],
+        "range_bytes": estimate["needs"]["comfortable_range_bytes"],
+        "assumed_range_bytes": estimate["needs"]["assumed_range_bytes"],
+        "assumed": len(estimate["assumed"]),
+        "not_modelled": sorted({f"{item['library']}:{item['name']}" for item in estimate["not_modelled"]}),
+        "runs": len(estimate["runs"]),
+        "seconds": seconds,
+        "host_bytes": max((run["host_peak_bytes"] or 0 for run in estimate["runs"]), default=None),
+    }
+    if estimate["failure"] and estimate["verdict"] != "does_not_fit":
+        row["error"] = str(estimate["failure"]["message"])[-300:]
+    return row
+
+
+def measure_all(todo: list[Task], store: Store, parallel: int) -> None:
+    columns = [TextColumn("{task.description:60.60}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
+    with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=Console(stderr=True)) as progress:
+        left = [task for task in todo if task.key not in store.rows]
+        bar = progress.add_task("", total=len(todo), completed=len(todo) - len(left))
+        with ThreadPoolExecutor(parallel) as pool:
+            for done in as_completed([pool.submit(measure, task) for task in left]):
+                store.add(done.result())
+                progress.update(bar, description=done.result()["job"])
+                progress.advance(bar)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kind", choices=KINDS, default="peaks")
+    parser.add_argument("--families", nargs="+", metavar="NAME", choices=joblists.families(), help="lists of jobs/")
+    parser.add_argument("--only", metavar="PATTERN", default="*", help="jobs like '*vgg*adam *'")
+    parser.add_argument("--parallel", type=int, default=os.cpu_count(), metavar="N", help="estimates at a time")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier results")
+    args = parser.parse_args()
+    todo = [task for task in tasks(args.kind, args.families) if fnmatch(task.job.line, args.only)]
+    if not todo:
+        print(f"no job matches: --kind {args.kind} --families {args.families} --only {args.only!r}", file=sys.stderr)
+        return 2
+    store = Store(RESULTS / f"{KINDS[args.kind]}.jsonl", ("job", "capacity_gib"), fresh=args.fresh)
+    measure_all(todo, store, args.parallel)
+    failed = [task.job.line for task in todo if store.rows[task.key]["verdict"] not in ("fits", "does_not_fit")]
+    for line in failed:
+        print(f"not estimated: {line}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

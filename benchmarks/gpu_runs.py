@@ -1,0 +1,126 @@
+"""Runs jobs on a CUDA GPU: each a process of its own, as many side by side as the GPU's memory holds."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from contextlib import contextmanager
+from pathlib import Path
+
+from joblists import Job
+
+HOOK = Path(__file__).resolve().parent / "gpu_hook"
+PATIENCE_S = 240
+SAMPLE_MS = 200
+SPARE_BYTES = 4 << 30  # never promised to a job
+PROCESS_BYTES = 1 << 30  # context, kernels and library handles beside PyTorch's own memory
+
+
+class Memory:
+    """The GPU's memory, promised to jobs before they start; a job waits until its share is free."""
+
+    def __init__(self, total_bytes: int) -> None:
+        self.total_bytes = total_bytes - SPARE_BYTES
+        self._free = self.total_bytes
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def share(self, wanted_bytes: int):
+        wanted = min(wanted_bytes + PROCESS_BYTES, self.total_bytes)
+        with self._changed:
+            self._changed.wait_for(lambda: self._free >= wanted)
+            self._free -= wanted
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free += wanted
+                self._changed.notify_all()
+
+
+class ProcessMemory:
+    """The most that NVML reported for each process, sampled in the background."""
+
+    def __init__(self) -> None:
+        self.most_bytes: dict[int, int] = defaultdict(int)
+        words = ["nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits"]
+        self._sampler = subprocess.Popen([*words, "-lms", str(SAMPLE_MS)], stdout=subprocess.PIPE, text=True)
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        for line in self._sampler.stdout:
+            pid, _, used_mib = line.strip().partition(", ")
+            if pid.isdigit() and used_mib.isdigit():
+                self.most_bytes[int(pid)] = max(self.most_bytes[int(pid)], int(used_mib) << 20)
+
+    def stop(self) -> None:
+        self._sampler.terminate()
+
+
+def fraction_of(limit_bytes: int, total_bytes: int) -> float:
+    """The least fraction that PyTorch turns into exactly this limit: it multiplies and drops the rest of a byte."""
+    fraction = limit_bytes / total_bytes
+    while int(fraction * total_bytes) < limit_bytes:
+        fraction = math.nextafter(fraction, 2)
+    while int(math.nextafter(fraction, 0) * total_bytes) >= limit_bytes:
+        fraction = math.nextafter(fraction, 0)
+    return fraction
+
+
+class Gpu:
+    def __init__(self, total_bytes: int) -> None:
+        self.total_bytes = total_bytes
+        self.memory = Memory(total_bytes)
+        self._processes = ProcessMemory()
+
+    def close(self) -> None:
+        self._processes.stop()
+
+    def run(self, job: Job, expected_bytes: int, limit_bytes: int | None = None) -> dict:
+        """One run; `completed`, the peaks, and the error when there is one."""
+        with self.memory.share(expected_bytes), tempfile.TemporaryDirectory() as folder:
+            peaks = Path(folder) / "peaks.json"
+            start = time.monotonic()
+            process = subprocess.Popen(
+                job.command(),
+                env=self._environment(job, peaks, limit_bytes),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            try:
+                _, errors = process.communicate(timeout=PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                _, errors = process.communicate()
+                errors += f"\nno end after {PATIENCE_S} s"
+            row: dict = {"completed": process.returncode == 0, "exit": process.returncode}
+            if process.returncode != 0:
+                row["error"] = last_error(errors)
+                row["out_of_memory"] = "OutOfMemoryError" in errors or "out of memory" in errors
+            if peaks.exists():
+                row |= json.loads(peaks.read_text())
+            if used := self._processes.most_bytes.get(process.pid):
+                row["process_bytes"] = used
+            return row | {"seconds": round(time.monotonic() - start, 1)}
+
+    def _environment(self, job: Job, peaks: Path, limit_bytes: int | None) -> dict[str, str]:
+        environment = job.environment()
+        path = [str(HOOK), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment |= {"PYTHONPATH": os.pathsep.join(path), "BENCHMARK_PEAKS": str(peaks)}
+        if limit_bytes is not None:
+            name = "PYTORCH_CUDA_ALLOC_CONF"
+            limit = f"per_process_memory_fraction:{fraction_of(limit_bytes, self.total_bytes)!r}"
+            environment[name] = ",".join(filter(None, [environment.get(name), limit]))
+        return environment
+
+
+def last_error(errors: str) -> str:
+    lines = [line for line in errors.strip().splitlines() if line.strip()]
+    return next((line for line in reversed(lines) if "Error" in line), lines[-1] if lines else "no message")[:300]
