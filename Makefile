@@ -7,7 +7,7 @@ PYTEST := $(PYTHON) -m pytest
 PYTHON_FILES := src tests examples benchmarks
 SLOW_TESTS := tests/integration tests/accuracy
 
-.PHONY: help setup demo test lint format types native-test unit-test slow-test benchmark clean
+.PHONY: help setup demo test lint format types native-test unit-test slow-test benchmark score record rivals speed clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -43,9 +43,26 @@ unit-test: setup ## the quick half of the Python tests
 slow-test: setup ## real jobs on the emulated device
 	$(PYTEST) -q -n 2 $(SLOW_TESTS)
 
-benchmark: setup ## accuracy on every recorded job, then speed
-	$(PYTHON) benchmarks/accuracy.py
-	$(PYTHON) benchmarks/accuracy.py --truth steered
+benchmark: setup ## estimate every recorded job, score against the truth, rewrite the tables (hours; goes on where it was)
+	$(PYTHON) benchmarks/estimates.py
+	$(PYTHON) benchmarks/estimates.py --kind capacity
+	$(PYTHON) benchmarks/estimates.py --kind minimum
+	$(MAKE) score
+
+score: setup ## the tables and plots from the estimates that are there
+	$(PYTHON) benchmarks/score.py
+	scripts/update-readme
+
+record: setup ## on a machine with a CUDA GPU: record the truth
+	$(PYTHON) benchmarks/record_gpu.py peaks
+	$(PYTHON) benchmarks/second_stage.py
+	$(PYTHON) benchmarks/record_gpu.py limits
+	$(PYTHON) benchmarks/record_gpu.py minimum
+
+rivals: setup ## other tools on the same jobs
+	$(PYTHON) benchmarks/rivals/run.py
+
+speed: setup ## what an estimate costs over the job itself
 	$(PYTHON) benchmarks/speed.py
 
 clean: ## forget .venv and every build

@@ -3,7 +3,8 @@
 python benchmarks/estimates.py                     the peaks of all jobs: results/estimates.jsonl
 python benchmarks/estimates.py --kind minimum      the smallest capacity, for the jobs second_stage.jsonl names
 python benchmarks/estimates.py --kind capacity     the verdict at the capacities it names
-python benchmarks/estimates.py --kind real         the jobs whose sizes hang on assumed values, with --values real
+python benchmarks/estimates.py --kind real         the jobs that values steer, with --values real
+python benchmarks/estimates.py --kind alone        a sample, one at a time, for the seconds it takes
 """
 
 import argparse
@@ -21,12 +22,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from store import Store
 from truth_files import RESULTS, SECOND_STAGE, rows
 
-KINDS = {
-    "peaks": "estimates",
-    "minimum": "estimates_minimum",
-    "capacity": "estimates_capacity",
-    "real": "estimates_real",
-}
+KINDS = ("peaks", "minimum", "capacity", "real", "alone")
+ALONE = 40  # jobs of that sample
 STEERED = ["steered", "steered_unseen"]
 
 
@@ -47,6 +44,8 @@ def tasks(kind: str, families: list[str] | None) -> list[Task]:
         return [Task(job) for job in jobs.values()]
     if kind == "real":
         return [Task(job, ("--values", "real")) for job in jobs.values() if job.family in STEERED]
+    if kind == "alone":
+        return [Task(job) for job in joblists.drawn(jobs.values())[:ALONE]]
     chosen = [row for row in rows(SECOND_STAGE) if row["why"] == kind and row["job"] in jobs]
     if kind == "minimum":
         return [Task(jobs[row["job"]], ("--minimum",)) for row in chosen]
@@ -108,8 +107,9 @@ def main() -> int:
     if not todo:
         print(f"no job matches: --kind {args.kind} --families {args.families} --only {args.only!r}", file=sys.stderr)
         return 2
-    store = Store(RESULTS / f"{KINDS[args.kind]}.jsonl", ("job", "capacity_gib"), fresh=args.fresh)
-    measure_all(todo, store, args.parallel)
+    name = "estimates" if args.kind == "peaks" else f"estimates_{args.kind}"
+    store = Store(RESULTS / f"{name}.jsonl", ("job", "capacity_gib"), fresh=args.fresh)
+    measure_all(todo, store, 1 if args.kind == "alone" else args.parallel)
     failed = [task.job.line for task in todo if store.rows[task.key]["verdict"] not in ("fits", "does_not_fit")]
     for line in failed:
         print(f"not estimated: {line}", file=sys.stderr)

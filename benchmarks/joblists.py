@@ -7,6 +7,7 @@ A line is the job's identity in every file of truth and of results; the list it 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Iterable
@@ -55,6 +56,11 @@ class Job:
     @property
     def optimizer(self) -> str:
         return self.option("--optimizer", "--opt") or "the script's own"
+
+
+def drawn(jobs: Iterable[Job]) -> list[Job]:
+    """In an order that depends on nothing but their lines: a sample is its beginning."""
+    return sorted(jobs, key=lambda job: hashlib.sha256(job.line.encode()).hexdigest())
 
 
 def families() -> list[str]:

@@ -56,8 +56,8 @@ class Recorder:
         self.recording = facts["recording"]
         self.stem = folder / file_stem(facts)
         self.jobs = {job.line: job for job in joblists.read()}
-        estimates = [*rows(RESULTS / "estimates.jsonl"), *rows(self.path("peaks"))]
-        self.needs = {row["job"]: row["reserved_bytes"] for row in estimates if row.get("reserved_bytes")}
+        known = [*rows(RESULTS / "estimates.jsonl"), *rows(self.path("peaks"))]
+        self.needs = {row["job"]: row["reserved_bytes"] for row in known if row.get("reserved_bytes")}
 
     def path(self, stage: str) -> Path:
         suffix = "" if stage == "peaks" else f"_{stage}"
@@ -82,7 +82,8 @@ class Recorder:
     def limits(self, _families: list[str] | None) -> Iterator[Callable[[], dict]]:
         done = {(row["job"], row["limit_bytes"], row["why"]) for row in rows(self.path("limits"))}
         for check in rows(SECOND_STAGE):
-            if check["why"] != "minimum" and (check["job"], check["limit_bytes"], check["why"]) not in done:
+            known = (check["job"], check.get("limit_bytes"), check["why"])
+            if known[1] is not None and known not in done:  # a job without an estimate has no limit yet
                 yield lambda check=check: {**check, **self._limited(check["job"], check["limit_bytes"])}
 
     def _limited(self, line: str, limit_bytes: int) -> dict:

@@ -14,27 +14,30 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from record import HERE, RESULTS, Job, clean_environment
+from joblists import Job
 from rich.console import Console
 from rich.table import Table
 from store import provenance
+from truth_files import HERE, RESULTS
 
 from veritasest import gpus
 from veritasest.device import environment, interpreter, libraries
 
 REPETITIONS = 3
+ITERATIONS = 3
 TIME_RATIO, TIME_EXTRA_S = 1.3, 0.5
 VALUES_RATIO = 1.15
 HOST_GROWTH_BYTES = 300 * 10**6
 BATCH_EXTRA_S = 0.5
 
-JOBS = [
-    Job(model="gpt_s", bs=8, opt="adamw"),
-    Job(model="resnet50", bs=32, opt="adam"),
-    Job(model="vit_b_16", bs=32, opt="adam"),
-    Job(model="hf:bert", bs=4, opt="adamw"),
-]
-SMALL_BATCH, LARGE_BATCH = (Job(model="resnet50", bs=bs, opt="sgd") for bs in (8, 512))
+
+def job(model: str, batch_size: int, optimizer: str) -> Job:
+    return Job(f"truth_job.py --model {model} --bs {batch_size} --opt {optimizer} --iters {ITERATIONS}", "speed")
+
+
+JOBS = [job("gpt_s", 8, "adamw"), job("resnet50", 32, "adam"), job("vit_b_16", 32, "adam"), job("hf:bert", 4, "adamw")]
+BATCHES = (8, 512)
+SMALL_BATCH, LARGE_BATCH = (job("resnet50", size, "sgd") for size in BATCHES)
 
 BUILD_ONLY = "import sys; sys.path.insert(0, sys.argv[1]); import truth_job; model = truth_job.build(sys.argv[2])"
 GENERATE_ONLY = """
@@ -76,12 +79,12 @@ def cost_of(words: list[str], env: dict[str, str]) -> Cost:
 def with_agent(job: Job, values: str = "auto") -> Cost:
     # To the job's own end, as the bare one runs: ending it early skips the interpreter's teardown and would flatter us.
     options = ["--gpu", "h200", "--until-exit", "--quiet", "--values", values]
-    return cost_of([sys.executable, "-m", "veritasest", "run", *options, "--", *job.command()], clean_environment())
+    return cost_of([sys.executable, "-m", "veritasest", "run", *options, "--", *job.command()], job.environment())
 
 
 def bare(job: Job) -> Cost:
     """The emulated device, no agent: PYTHONPATH is what would start it."""
-    base = clean_environment()
+    base = job.environment()
     gpu = gpus.find("h200")
     with tempfile.TemporaryDirectory() as folder, libraries.plain_paths(libraries.installed()) as installation:
         env = environment.child_environment(
@@ -99,12 +102,12 @@ def bare(job: Job) -> Cost:
 
 def build_only(job: Job) -> Cost:
     """`import torch` and building the model, on the CPU, with no emulated device."""
-    return cost_of([sys.executable, "-c", BUILD_ONLY, str(HERE / "jobs"), job.model], clean_environment())
+    return cost_of([sys.executable, "-c", BUILD_ONLY, str(HERE / "jobs"), job.option("--model")], job.environment())
 
 
-def generation_seconds(job: Job) -> float:
-    words = [sys.executable, "-c", GENERATE_ONLY, str(job.bs), str(job.iters)]
-    return float(subprocess.run(words, env=clean_environment(), capture_output=True, text=True, check=True).stdout)
+def generation_seconds(batch_size: int) -> float:
+    words = [sys.executable, "-c", GENERATE_ONLY, str(batch_size), str(ITERATIONS)]
+    return float(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
 
 
 def compare(job: Job) -> dict:
@@ -116,7 +119,7 @@ def compare(job: Job) -> dict:
     run, off, yardstick, built = best(ours), best(without_values), best(bares), build_only(job)
     growth = run.host_bytes - built.host_bytes
     return {
-        "name": job.name,
+        "name": job.line,
         "seconds": round(run.seconds, 2),
         "bare_seconds": round(yardstick.seconds, 2),
         "ratio": round(run.seconds / yardstick.seconds, 3),
@@ -138,12 +141,12 @@ def compare_batches() -> dict:
     for _ in range(REPETITIONS):
         small.append(with_agent(SMALL_BATCH).seconds)
         large.append(with_agent(LARGE_BATCH).seconds)
-        small_data.append(generation_seconds(SMALL_BATCH))
-        large_data.append(generation_seconds(LARGE_BATCH))
+        small_data.append(generation_seconds(BATCHES[0]))
+        large_data.append(generation_seconds(BATCHES[1]))
     growth = (min(large) - min(large_data)) - (min(small) - min(small_data))
     return {
-        "small": {"bs": SMALL_BATCH.bs, "seconds": min(small), "data_seconds": min(small_data)},
-        "large": {"bs": LARGE_BATCH.bs, "seconds": min(large), "data_seconds": min(large_data)},
+        "small": {"bs": BATCHES[0], "seconds": min(small), "data_seconds": min(small_data)},
+        "large": {"bs": BATCHES[1], "seconds": min(large), "data_seconds": min(large_data)},
         "growth_seconds": round(growth, 3),
         "met": growth <= BATCH_EXTRA_S,
     }

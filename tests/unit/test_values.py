@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veritasest.agent.values.policy import PATIENCE_ANSWERS, PATIENCE_READS, Assumptions, Policy
+from veritasest.agent.values.policy import FALL, PATIENCE_ANSWERS, PATIENCE_READS, Assumptions, Policy
 from veritasest.device.values import checked_values
 from veritasest.errors import UsageError
 
@@ -61,7 +62,10 @@ def test_unknown_integers_are_zeros_and_unknown_positions_lie_within_their_dimen
 def test_a_number_that_is_read_again_and_again_in_one_place_becomes_small() -> None:
     asked = policy("scalar=0.25")
     told = [asked.scalar("train.py:7") for _ in range(PATIENCE_READS + 3)]
-    assert told[PATIENCE_READS - 1 :] == [0.25, 0.125, 0.0625, 0.03125]
+    last = told[PATIENCE_READS - 1]
+    assert last == pytest.approx(0.25 * (1 - FALL) ** (PATIENCE_READS - 1))
+    assert told[PATIENCE_READS:] == pytest.approx([last / 2, last / 4, last / 8], rel=4 * FALL)
+    assert all(later < earlier for earlier, later in itertools.pairwise(told))
     assert asked.scalar("train.py:8") == asked.scalar() == 0.25
     assert min(asked.scalar("train.py:7") for _ in range(2000)) >= 0
 

@@ -1,7 +1,8 @@
 """What an unknown value is taken for when the program asks.
 
 Unknown numbers are uniform between 0 and 1: finite, positive, small, and different from each other, so that the largest
-of them are spread evenly (routing is balanced) and a threshold cuts off its share. A single unknown number is `scalar`.
+of them are spread evenly (routing is balanced) and a threshold cuts off its share. A single unknown number is `scalar`;
+read again at the same place it has fallen a little, as a loss does, so that who waits for it to stop falling goes on.
 The same question gets the same answer: activation checkpointing asks twice, and expects it.
 """
 
@@ -11,6 +12,7 @@ import zlib
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+FALL = 1e-3  # share of an unknown number that is gone when the same line reads it again
 # A loop that waits for an unknown number to become small comes to its end.
 PATIENCE_READS = 100
 PATIENCE_ANSWERS = 10_000  # the same for a loop that waits for a decision, within one optimizer step
@@ -100,12 +102,12 @@ class Policy:
         return torch.randint(max(below, 1), tuple(shape), generator=generator, device="cpu").to(dtype)
 
     def scalar(self, place: Any = None) -> float:
-        """One unknown number. `place` is the line that reads it: after many reads there it shrinks."""
+        """One unknown number. `place` is the line that reads it: each time a little less, after many reads half."""
         value = self._assumptions.scalar if self._assumptions.finite else float("inf")
         if place is None:
             return value
         reads = self._reads[place] = self._reads.get(place, 0) + 1
-        return value * 0.5 ** min(max(reads - PATIENCE_READS, 0), 1000)
+        return value * (1 - FALL) ** (reads - 1) * 0.5 ** min(max(reads - PATIENCE_READS, 0), 1000)
 
     def decision(self, value: bool, place: Any) -> bool:
         """One unknown decision: what it is, unless the same line has asked for it so often that it must be waiting."""

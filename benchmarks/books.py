@@ -1,0 +1,129 @@
+"""Everything that is scored, read from its files and joined by job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from checks import Check, judge
+from truth_files import REFERENCE
+
+DIMENSIONS = ("family", "precision", "optimizer")
+UNLISTED = ("unlisted", "unknown", "unknown")
+
+
+def error_percent(estimate: int, truth: int) -> float:
+    return 100 * (estimate - truth) / truth
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """One recorded job; `estimate` is None while it has not been estimated."""
+
+    line: str
+    family: str
+    precision: str
+    optimizer: str
+    truth: dict
+    estimate: dict | None
+
+    def pair(self, measure: str = "reserved") -> tuple[int | None, int] | None:
+        """Estimate (None: no answer) and truth; None where there is nothing to compare."""
+        truth = self.truth.get(f"{measure}_bytes")
+        return (self.estimate.get(f"{measure}_bytes"), truth) if truth and self.estimate is not None else None
+
+    @property
+    def error(self) -> float | None:
+        """Of the reserved peak, in percent."""
+        pair = self.pair()
+        return None if pair is None or pair[0] is None else error_percent(pair[0], pair[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Books:
+    listed: int
+    provenance: dict
+    scored: list[Scored]
+    real: list[Scored]
+    alone: list[dict]  # a sample, estimated one at a time on a quiet machine
+    failed_on_gpu: dict[str, dict]
+    checks: list[Check]
+    true_minima: dict[str, dict]
+    our_minima: dict[str, int]
+    rivals: dict[str, dict[str, dict]]
+    causes: dict[str, str]
+
+
+def read_lines(path: Path) -> list[dict]:
+    """Rows of a file of JSON lines, none if it is missing; a last line that is still being written is left out."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    rows = []
+    for number, line in enumerate(lines, 1):
+        try:
+            rows += [json.loads(line)] if line.strip() else []
+        except json.JSONDecodeError as error:
+            if number < len(lines):
+                raise SystemExit(f"{path}:{number} is no JSON ({error}); correct or delete the line") from None
+    return rows
+
+
+def headers(path: Path) -> list[dict]:
+    return [row for row in read_lines(path) if "job" not in row]
+
+
+def job_rows(path: Path) -> list[dict]:
+    return [row for row in read_lines(path) if "job" in row]
+
+
+def by_job(rows: Iterable[dict]) -> dict[str, dict]:
+    """The last row of each job."""
+    return {row["job"]: row for row in rows}
+
+
+def read_limits(truth: Path, results: Path) -> list[dict]:
+    """The runs of the second stage, each with the verdict that is predicted now for its capacity."""
+    capacities = job_rows(results / "estimates_capacity.jsonl")
+    verdicts = {(row["job"], row["capacity_gib"]): row["verdict"] for row in capacities}
+    limits = job_rows(truth / f"{REFERENCE}_limits.jsonl")
+    return [row | {"predicted": verdicts.get((row["job"], row.get("capacity_gib")))} for row in limits]
+
+
+def read_rivals(path: Path) -> dict[str, dict[str, dict]]:
+    rows = job_rows(path)
+    names = sorted({row["rival"] for row in rows})
+    return {name: by_job(row for row in rows if row["rival"] == name) for name in names}
+
+
+def read_books(folder: Path, lists: dict[str, tuple[str, str, str]]) -> Books:
+    """From truth/ and results/ of the folder; `lists` gives family, precision and optimizer of every listed line."""
+    truth, results = folder / "truth", folder / "results"
+    recordings, recorded = headers(truth / f"{REFERENCE}.jsonl"), job_rows(truth / f"{REFERENCE}.jsonl")
+    good = by_job(row for row in recorded if row["completed"] and row.get("reserved_bytes"))
+    estimates = by_job(job_rows(results / "estimates.jsonl"))
+    real = by_job(job_rows(results / "estimates_real.jsonl"))
+    needs = {line: row.get("reserved_bytes") for line, row in estimates.items()}
+    minima = by_job(job_rows(results / "estimates_minimum.jsonl"))
+
+    def scored(line: str, estimate: dict | None) -> Scored:
+        kinds = dict(zip(DIMENSIONS, lists.get(line, UNLISTED), strict=True))
+        return Scored(line=line, **kinds, truth=good[line], estimate=estimate)
+
+    return Books(
+        listed=len(lists),
+        provenance={
+            "estimates": next(iter(headers(results / "estimates.jsonl")), None),
+            "estimates_alone": next(iter(headers(results / "estimates_alone.jsonl")), None),
+            "recordings": recordings,
+        },
+        scored=[scored(line, estimates.get(line)) for line in sorted(good)],
+        real=[scored(line, real[line]) for line in sorted(real) if line in good],
+        alone=list(by_job(job_rows(results / "estimates_alone.jsonl")).values()),
+        failed_on_gpu={line: row for line, row in sorted(by_job(recorded).items()) if line not in good},
+        checks=judge(read_limits(truth, results), needs, recordings[0]["total_bytes"] if recordings else 0),
+        true_minima=by_job(job_rows(truth / f"{REFERENCE}_minimum.jsonl")),
+        our_minima={line: row["minimum_bytes"] for line, row in minima.items() if row.get("minimum_bytes")},
+        rivals=read_rivals(results / "rivals.jsonl"),
+        causes={row["job"]: row["cause"] for row in job_rows(folder / "causes.jsonl")},
+    )

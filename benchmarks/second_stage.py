@@ -1,0 +1,75 @@
+"""Chooses what the second stage checks on the GPU, among the jobs recorded there: writes second_stage.jsonl.
+
+Three kinds of rows, told apart by `why`:
+- estimate: run the job again with PyTorch limited to exactly the reserved bytes estimated for it;
+- capacity: the verdict at the two capacities that enclose the job's need, PyTorch limited to what a context leaves;
+- minimum: find the smallest limit at which the job completes.
+
+The choice is made by a hash of the job's line, and does not look at how good an estimate is.
+"""
+
+import json
+import sys
+from collections import defaultdict
+
+import joblists
+from truth_files import RESULTS, SECOND_STAGE, peaks, rows
+
+from veritasest import gpus
+
+RERUNS = 160
+CAPACITY_CHECKS = 152
+CAPACITIES_GIB = (8, 12, 16, 24, 40, 80)
+# Of each family so many; steered jobs are left to the reruns, since one estimate of theirs takes three runs.
+MINIMUMS = {
+    "papers_cnn": 14,
+    "papers_transformer": 8,
+    "vision": 6,
+    "language": 4,
+    "video": 2,
+    "first": 6,
+    "gan": 2,
+}
+FARTHEST = ("resnet50 --bs 32 --opt sgd ", "resnext50_32x4d --bs 32 --opt adam ")  # of the first minima, by 0.9 %
+OTHER_BACKENDS = ("cudaMallocAsync", "NO_CUDA_MEMORY_CACHING")  # PyTorch sets no limit there
+
+
+def enclosing(need_bytes: int) -> list[int]:
+    """The largest of the capacities below the need and the smallest above it."""
+    below = [gib for gib in CAPACITIES_GIB if gib << 30 < need_bytes][-1:]
+    above = [gib for gib in CAPACITIES_GIB if gib << 30 >= need_bytes][:1]
+    return below + above
+
+
+def choose(jobs: list[joblists.Job], peaks: dict[str, int], estimates: dict[str, int], context: int) -> list[dict]:
+    """Jobs in drawn order; a need below the smallest capacity says nothing about verdicts."""
+    reruns = [{"job": job.line, "why": "estimate", "limit_bytes": estimates.get(job.line)} for job in jobs[:RERUNS]]
+    checks = [
+        {"job": job.line, "why": "capacity", "capacity_gib": gib, "limit_bytes": (gib << 30) - context}
+        for job in jobs
+        if peaks[job.line] > CAPACITIES_GIB[0] << 30
+        for gib in enclosing(peaks[job.line])
+    ]
+    left = defaultdict(int, MINIMUMS)
+    least = []
+    for job in jobs:
+        left[job.family] -= 1
+        if left[job.family] >= 0 or any(words in job.line for words in FARTHEST):
+            least.append({"job": job.line, "why": "minimum"})
+    return reruns + checks[:CAPACITY_CHECKS] + least
+
+
+def main() -> int:
+    recorded = {line: row["reserved_bytes"] for line, row in peaks().items()}
+    estimates = {row["job"]: row["reserved_bytes"] for row in rows(RESULTS / "estimates.jsonl")}
+    jobs = [job for job in joblists.read() if job.line in recorded]
+    jobs = [job for job in jobs if not any(word in job.line for word in OTHER_BACKENDS)]
+    chosen = choose(joblists.drawn(jobs), recorded, estimates, gpus.find("h200").context_bytes)
+    SECOND_STAGE.write_text("".join(json.dumps(row) + "\n" for row in chosen))
+    missing = [row["job"] for row in chosen if row["why"] == "estimate" and row["limit_bytes"] is None]
+    print(f"{len(chosen)} checks; {len(missing)} of them wait for an estimate")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

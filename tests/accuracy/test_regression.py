@@ -1,0 +1,28 @@
+"""A few of the recorded jobs from every family: no estimate may be farther from the truth than at the last release.
+
+`regression.jsonl` holds the jobs and the error, in percent of the reserved peak, that each had then.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+from estimating import run_estimate
+from joblists import Job
+from truth_files import peaks
+
+RELEASED = [json.loads(line) for line in (Path(__file__).parent / "regression.jsonl").read_text().splitlines()]
+TRUTH = peaks()
+
+
+@pytest.mark.parametrize("released", RELEASED, ids=lambda released: released["job"])
+def test_no_estimate_is_worse_than_at_the_last_release(released):
+    truth = TRUTH[released["job"]]
+    estimate = run_estimate(Job(released["job"], "regression"))
+    assert estimate["verdict"] == "fits"
+    error = 100 * (estimate["peak"]["reserved_bytes"] / truth["reserved_bytes"] - 1)
+    assert abs(error) <= abs(released["reserved_error_percent"]) + 1e-9
+    allocated = 100 * (estimate["peak"]["allocated_bytes"] / truth["allocated_bytes"] - 1)
+    assert abs(allocated) <= abs(released["allocated_error_percent"]) + 0.01  # ties in best-fit move a few blocks
+    if released["assumes_nothing"]:
+        assert [value for value in estimate["assumed"] if value["how"] == "size"] == []

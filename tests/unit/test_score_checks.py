@@ -1,0 +1,100 @@
+"""How the benchmark's scorer judges limited runs on the GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scorebooks import GIB, LISTS, TRUTH, checks, fill, scoring, summary_of, write
+
+limit_rows = st.lists(
+    st.fixed_dictionaries(
+        {
+            "job": st.sampled_from(list(LISTS)),
+            "why": st.sampled_from(["estimate", "capacity"]),
+            "limit_bytes": st.integers(1, 5),
+            "predicted": st.sampled_from(["fits", "does_not_fit"]),
+            "completed": st.booleans(),
+            "out_of_memory": st.booleans(),
+        }
+    )
+)
+
+
+@given(limit_rows, st.none() | st.integers(1, 5))
+def test_every_check_of_the_second_stage_works_fails_or_is_void(rows: list[dict], present: int | None) -> None:
+    judged = checks.judge(rows, dict.fromkeys(LISTS, present), 10)
+    reruns = {row["job"] for row in rows if row["why"] == "estimate"}
+    verdicts = {(row["job"], row["limit_bytes"]) for row in rows if row["why"] == "capacity"}
+    found = scoring.failures(judged)
+    assert found["checks"] + found["void"] == len(reruns) + len(verdicts)
+    if found["checks"]:
+        assert found["pef_percent"] == pytest.approx(100 * found["failed"] / found["checks"], rel=1e-5)
+        assert -5 <= found["mcp_bytes"] <= 10
+    parts = [scoring.failures([check for check in judged if check.kind == kind]) for kind in ("rerun", "verdict")]
+    assert sum(part["failed"] for part in parts) == found["failed"]
+
+
+@pytest.mark.parametrize(
+    ("completed", "limit", "present", "outcome"),
+    [
+        (True, 5, 5, ("works", 95)),  # capacity 100 - estimate 5
+        (False, 5, 5, ("fails", -5)),
+        (True, 5, 6, ("works", 95)),  # more than a limit that was enough
+        (False, 5, 4, ("fails", -5)),  # less than a limit that was not
+        (True, 5, 4, ("void", 0)),
+        (False, 5, 6, ("void", 0)),
+        (False, 5, None, ("fails", -5)),
+    ],
+)
+def test_a_rerun_tells_of_the_present_estimate_only_what_follows(
+    completed: bool, limit: int, present: int | None, outcome: tuple[str, int]
+) -> None:
+    row = {"limit_bytes": limit, "completed": completed, "out_of_memory": False}
+    assert checks.judge_rerun(row, present, 100) == outcome
+
+
+@pytest.mark.parametrize(
+    ("predicted", "completed", "out_of_memory", "outcome"),
+    [
+        ("fits", True, False, ("works", 3)),  # capacity 8 - estimate 5
+        ("fits", False, True, ("fails", -5)),
+        ("fits", False, False, ("fails", -5)),
+        ("does_not_fit", False, True, ("works", 8)),
+        ("does_not_fit", False, False, ("void", 0)),
+        ("does_not_fit", True, False, ("fails", -5)),
+        ("failed", True, False, ("fails", -5)),
+        (None, True, False, ("void", 0)),
+    ],
+)
+def test_a_verdict_is_right_only_for_the_reason_it_gave(
+    predicted: str | None, completed: bool, out_of_memory: bool, outcome: tuple[str, int]
+) -> None:
+    row = {"limit_bytes": 8, "predicted": predicted, "completed": completed, "out_of_memory": out_of_memory}
+    assert checks.judge_verdict(row, 5) == outcome
+
+
+def test_an_estimate_above_the_capacity_counts_as_equal_to_it() -> None:
+    row = {"limit_bytes": 8, "predicted": "fits", "completed": True}
+    assert checks.judge_verdict(row, 9) == ("works", 0)
+    assert checks.judge_verdict(row | {"completed": False}, 9) == ("fails", -8)
+
+
+def test_of_several_reruns_the_one_at_the_present_estimate_counts_and_else_the_last() -> None:
+    rows = [{"job": "a.py", "why": "estimate", "limit_bytes": limit, "completed": False} for limit in (5, 6, 7)]
+    for present, judged in [(6, 6), (8, 7), (None, 7)]:
+        (check,) = checks.judge(rows, {"a.py": present}, 100)
+        assert check.row["limit_bytes"] == judged
+
+
+def test_a_verdict_counts_as_it_is_predicted_now(tmp_path: Path) -> None:
+    folder = fill(tmp_path)
+    row = {"job": "a.py", "why": "capacity", "capacity_gib": 8, "limit_bytes": 8 * GIB, "completed": True}
+    write(folder / f"{TRUTH}_limits.jsonl", [row])
+    for predicted, outcomes in [(None, (0, 0, 1)), ("does_not_fit", (1, 1, 0)), ("fits", (1, 0, 0))]:
+        now = [{"job": "a.py", "capacity_gib": 8, "verdict": predicted}] if predicted else []
+        write(folder / "results/estimates_capacity.jsonl", [{"build": "x"}, *now])
+        verdicts = summary_of(folder)["second_stage"]["verdicts"]
+        assert tuple(verdicts[key] for key in ("checks", "failed", "void")) == outcomes

@@ -1,0 +1,109 @@
+"""The benchmark's figures on small books: no GPU, no torch."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scorebooks import GIB, LISTS, TRUTH, books, estimate, fill, scoring, summary_of, truth, write
+
+sizes = st.integers(1, 2**40)
+pairs = st.lists(st.tuples(st.none() | sizes, sizes))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return fill(tmp_path)
+
+
+@given(pairs)
+def test_errors_count_every_job_once_and_shares_stay_shares(found: list[tuple[int | None, int]]) -> None:
+    figures = scoring.errors(found)
+    assert figures["jobs"] == len(found)
+    assert figures["answered"] == sum(size is not None for size, _ in found)
+    if figures["answered"]:
+        assert 0 <= figures["mre_percent"] <= abs(figures["worst_percent"])
+        assert figures["p95_percent"] <= abs(figures["worst_percent"])
+        assert abs(figures["bias_percent"]) <= figures["mean_percent"] * (1 + 1e-5)
+        assert 0 <= figures["under_share"] * figures["answered"] / len(found) + figures["exact_share"] <= 1 + 1e-5
+    assert scoring.errors(found[::-1])["mre_percent"] == figures["mre_percent"]
+
+
+@given(st.lists(st.floats(0, 100), min_size=1), st.floats(0, 1))
+def test_nearest_rank_is_the_smallest_value_that_the_share_does_not_exceed(values: list[float], share: float) -> None:
+    found = scoring.nearest_rank(values, share)
+    assert sum(value <= found for value in values) >= share * len(values)
+    assert found == min(values) or sum(value < found for value in values) < math.ceil(share * len(values))
+
+
+def test_one_byte_of_a_hundred_gib_is_no_exact_answer() -> None:
+    figures = scoring.errors([(100 * GIB - 1, 100 * GIB)])
+    assert (figures["exact_share"], figures["under_share"]) == (0, 1)
+    assert figures["worst_percent"] < 0
+
+
+def test_a_job_without_an_answer_has_no_error_but_is_not_exact(folder: Path) -> None:
+    reserved = summary_of(folder)["all"]["reserved"]
+    assert (reserved["jobs"], reserved["answered"]) == (3, 2)
+    assert reserved["mre_percent"] == 1  # median of 0 % and 2 %
+    assert reserved["exact_share"] == pytest.approx(1 / 3, abs=1e-5)
+
+
+@given(sizes, sizes, st.none() | sizes, sizes, sizes)
+def test_a_rival_that_says_more_never_works_less(a: int, b: int, minimum: int | None, low: int, high: int) -> None:
+    recorded = truth("a.py", reserved=max(a, b), allocated=min(a, b))
+    less, more = (scoring.would_work(size, recorded, minimum) for size in sorted((low, high)))
+    assert more is not False or less is False
+
+
+@pytest.mark.parametrize(("size", "works"), [(899, False), (900, None), (999, None), (1000, True)])
+def test_a_rival_is_in_doubt_only_from_the_allocated_to_the_reserved_peak(size: int, works: bool | None) -> None:
+    assert scoring.would_work(size, truth("a.py", reserved=1000, allocated=900), None) is works
+
+
+def test_a_rivals_doubtful_estimate_is_decided_by_the_recorded_minimum_then_by_ours(folder: Path) -> None:
+    """Truth: allocated 900, reserved 1000. The rival says 950 for each job."""
+    rows = [{"rival": "r", "version": "1", "job": line, "estimate_bytes": 950, "seconds": 1} for line in LISTS]
+    write(folder / "results/rivals.jsonl", rows)
+    write(folder / f"{TRUTH}_minimum.jsonl", [{"job": "a.py", "minimum_bytes": 960, "failed_bytes": 950}])
+    ours = [{"job": "a.py", "minimum_bytes": 940}, {"job": "b.py", "minimum_bytes": 940}]
+    write(folder / "results/estimates_minimum.jsonl", ours)
+    first, rival = summary_of(folder)["rivals"]
+    assert (first["rival"], rival["rival"]) == ("VeritasEst", "r")
+    assert rival["undecided"] == 1  # c.py has no minimum at all
+    assert rival["pef_percent"] == pytest.approx(100 / 3, rel=1e-5)  # a.py: 950 < 960
+
+
+def test_a_rival_without_an_answer_is_counted_but_has_no_error(folder: Path) -> None:
+    answers = {"a.py": 500, "b.py": None, "not recorded.py": 1}
+    rows = [{"rival": "r", "job": job, "estimate_bytes": size, "seconds": 3} for job, size in answers.items()]
+    write(folder / "results/rivals.jsonl", rows)
+    rival = summary_of(folder)["rivals"][1]
+    assert (rival["jobs"], rival["answered"], rival["mre_percent"], rival["bias_percent"]) == (2, 1, 50, -50)
+    assert (rival["same_jobs"]["jobs"], rival["same_jobs"]["mre_percent"]) == (1, 0)
+
+
+def test_groups_share_out_all_jobs(folder: Path) -> None:
+    summary = summary_of(folder)
+    for dimension in books.DIMENSIONS:
+        assert sum(found["recorded"] for found in summary[f"by_{dimension}"].values()) == summary["all"]["recorded"]
+    assert summary["by_family"]["cnn"]["reserved"]["worst_percent"] == -2
+
+
+def test_every_key_of_the_summary_is_documented(folder: Path) -> None:
+    assert set(summary_of(folder)) == set(scoring.KEYS)
+
+
+def test_seconds_per_estimate_are_those_of_jobs_estimated_alone(folder: Path) -> None:
+    several = {"jobs": 3, "median": 2, "max": 2, "note": "several at a time"}
+    assert summary_of(folder)["seconds_per_estimate"] == several
+    broken = {"job": "c.py", "verdict": "no answer", "error": "it broke off"}
+    sample = [estimate("a.py", 1000, seconds=1), estimate("b.py", 980, seconds=1.5), broken]
+    write(folder / "results/estimates_alone.jsonl", [{"cpus": 2}, *sample])
+    summary = summary_of(folder)
+    assert summary["seconds_per_estimate"] == {"jobs": 2, "median": 1.25, "max": 1.5, "note": "one at a time"}
+    assert summary["provenance"]["estimates_alone"] == {"cpus": 2}
+    assert summary["all"]["cost"]["seconds_median"] == 2
