@@ -102,13 +102,14 @@ def main() -> int:
     parser.add_argument("--only", metavar="PATTERN", default="*", help="jobs like '*vgg*adam *'")
     parser.add_argument("--parallel", type=int, default=os.cpu_count(), metavar="N", help="estimates at a time")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
+    parser.add_argument("--keep", action="store_true", help="keep results of other builds, which are dropped otherwise")
     args = parser.parse_args()
     todo = [task for task in tasks(args.kind, args.families) if fnmatch(task.job.line, args.only)]
     if not todo:
         print(f"no job matches: --kind {args.kind} --families {args.families} --only {args.only!r}", file=sys.stderr)
         return 2
     name = "estimates" if args.kind == "peaks" else f"estimates_{args.kind}"
-    store = Store(RESULTS / f"{name}.jsonl", ("job", "capacity_gib"), fresh=args.fresh)
+    store = Store(RESULTS / f"{name}.jsonl", ("job", "capacity_gib"), fresh=args.fresh, keep=args.keep)
     measure_all(todo, store, 1 if args.kind == "alone" else args.parallel)
     failed = [task.job.line for task in todo if store.rows[task.key]["verdict"] not in ("fits", "does_not_fit")]
     for line in failed:

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from truth_files import HERE, add
+from truth_files import HERE, add, rows
 
 from veritasest import __version__
 
@@ -45,18 +45,16 @@ def provenance() -> dict:
 
 
 class Store:
-    """Rows by `key` in a file; rows of an earlier build are dropped."""
+    """Rows by `key` in a file, each with the build it comes from; those of another build are dropped, or kept."""
 
-    def __init__(self, path: Path, key: tuple[str, ...] = ("job",), *, fresh: bool = False) -> None:
+    def __init__(self, path: Path, key: tuple[str, ...], *, fresh: bool = False, keep: bool = False) -> None:
         self.path = path
         self._key = key
         self.rows: dict[tuple, dict] = {}
         header = provenance()
+        self._build = header["build"]
         if path.exists() and not fresh:
-            lines = [json.loads(line) for line in path.read_text().splitlines()]
-            if lines and lines[0].get("build") == header["build"]:
-                self.rows = {self.key(row): row for row in lines[1:]}
-                header = lines[0]
+            self.rows = {self.key(row): row for row in rows(path) if keep or row["build"] == self._build}
         path.parent.mkdir(exist_ok=True)
         path.write_text("".join(json.dumps(row) + "\n" for row in [header, *self.rows.values()]))
 
@@ -64,5 +62,6 @@ class Store:
         return tuple(row[name] for name in self._key)
 
     def add(self, row: dict) -> None:
+        row = {**row, "build": self._build}
         self.rows[self.key(row)] = row
         add(self.path, row)

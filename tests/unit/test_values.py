@@ -61,13 +61,26 @@ def test_unknown_integers_are_zeros_and_unknown_positions_lie_within_their_dimen
 
 def test_a_number_that_is_read_again_and_again_in_one_place_becomes_small() -> None:
     asked = policy("scalar=0.25")
-    told = [asked.scalar("train.py:7") for _ in range(PATIENCE_READS + 3)]
+    told = [asked.told(asked.scalar(), "train.py:7") for _ in range(PATIENCE_READS + 3)]
     last = told[PATIENCE_READS - 1]
+    assert told[0] == 0.25
     assert last == pytest.approx(0.25 * (1 - FALL) ** (PATIENCE_READS - 1))
     assert told[PATIENCE_READS:] == pytest.approx([last / 2, last / 4, last / 8], rel=4 * FALL)
     assert all(later < earlier for earlier, later in itertools.pairwise(told))
-    assert asked.scalar("train.py:8") == asked.scalar() == 0.25
-    assert min(asked.scalar("train.py:7") for _ in range(2000)) >= 0
+    assert asked.told(asked.scalar(), "train.py:8") == 0.25
+    assert min(asked.told(0.25, "train.py:7") for _ in range(2000)) >= 0
+
+
+def test_a_count_is_told_as_it_is_however_often() -> None:
+    asked = policy()
+    assert [asked.told(128.0, "train.py:7") for _ in range(3)] == [128.0] * 3
+
+
+def test_an_optimizer_that_asks_whether_it_still_goes_down_hears_that_it_does() -> None:
+    asked = policy()
+    asker = ("/somewhere/torch/optim/lbfgs.py", "            if gtd > -tolerance_change:")
+    assert asked.decision(True, "train.py:7", asker) is False
+    assert asked.decision(True, "train.py:7", ("train.py", asker[1])) is True
 
 
 def test_a_loop_that_waits_for_a_decision_gets_it_but_a_check_in_every_step_does_not() -> None:

@@ -32,6 +32,15 @@ def current() -> dict[str, Any]:
     return place
 
 
+def innermost() -> tuple[str, str]:
+    """File and source line that called us, be it the user's or a library's."""
+    for frame, line in _walk(sys._getframe(1)):
+        name = frame.f_code.co_filename
+        if not os.path.realpath(name).startswith(_OWN_FOLDER):
+            return name, linecache.getline(name, line)
+    return "", ""
+
+
 def of_traceback(tb: TracebackType | None) -> dict[str, Any]:
     """The innermost line of the user's code that the exception passed through."""
     return _describe([(frame, line) for frame, line in traceback.walk_tb(tb)][::-1])

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from veritasest.agent import frames
 from veritasest.agent.values.compute import Outcome
 from veritasest.agent.values.contents import ASSUMED, REAL, UNKNOWN, Device
 from veritasest.agent.values.kernels import Kernel, Kernels
@@ -103,9 +104,10 @@ class Engine(Kernels):
                 self._assumer.number(tensor)
             value = original(keys, tensor)
             place = self._reads.note("number", operator.base, tensor, value)
+            asker = frames.innermost()
             if isinstance(value, bool):
-                return self._policy.decision(value, place)
-            return self._policy.scalar(place) if state == UNKNOWN and isinstance(value, float) else value
+                return self._policy.decision(value, place, asker)
+            return self._policy.told(value, place, asker) if isinstance(value, float) else value
 
         return run
 

@@ -8,6 +8,7 @@ The same question gets the same answer: activation checkpointing asks twice, and
 
 from __future__ import annotations
 
+import math
 import zlib
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -16,6 +17,12 @@ FALL = 1e-3  # share of an unknown number that is gone when the same line reads 
 # A loop that waits for an unknown number to become small comes to its end.
 PATIENCE_READS = 100
 PATIENCE_ANSWERS = 10_000  # the same for a loop that waits for a decision, within one optimizer step
+# Questions of libraries that numbers between 0 and 1 would answer as nothing in training does, by file and words of the
+# line: LBFGS goes downhill, where the derivative is negative, and its line search finds a step.
+KNOWN_ANSWERS = {
+    ("torch/optim/lbfgs.py", "gtd > -tolerance_change"): False,
+    ("torch/optim/lbfgs.py", "abs(gtd_new) <= -c2 * gtd"): True,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,16 +108,30 @@ class Policy:
         generator = self.seeded("indices", tuple(shape), below)
         return torch.randint(max(below, 1), tuple(shape), generator=generator, device="cpu").to(dtype)
 
-    def scalar(self, place: Any = None) -> float:
-        """One unknown number. `place` is the line that reads it: each time a little less, after many reads half."""
-        value = self._assumptions.scalar if self._assumptions.finite else float("inf")
-        if place is None:
-            return value
-        reads = self._reads[place] = self._reads.get(place, 0) + 1
-        return value * (1 - FALL) ** (reads - 1) * 0.5 ** min(max(reads - PATIENCE_READS, 0), 1000)
+    # Below, `place` is the line of the user's code, `asker` the innermost file and line, a library's perhaps.
 
-    def decision(self, value: bool, place: Any) -> bool:
+    def scalar(self) -> float:
+        """One unknown number."""
+        return self._assumptions.scalar if self._assumptions.finite else float("inf")
+
+    def told(self, value: float, place: Any, asker: tuple[str, str] = ("", "")) -> float:
+        """What the line at `place` is told of such a number: each time a little less. After many reads by the same
+        `asker`, half each time. Counts, which are whole numbers, stay as they are."""
+        reads = self._count(place)
+        waiting = max(self._count((place, asker)) - PATIENCE_READS, 0)
+        if not math.isfinite(value) or value.is_integer():
+            return value
+        return value * (1 - FALL) ** (reads - 1) * 0.5 ** min(waiting, 1000)
+
+    def _count(self, reader: Any) -> int:
+        self._reads[reader] = self._reads.get(reader, 0) + 1
+        return self._reads[reader]
+
+    def decision(self, value: bool, place: Any, asker: tuple[str, str] = ("", "")) -> bool:
         """One unknown decision: what it is, unless the same line has asked for it so often that it must be waiting."""
+        for (file, words), known in KNOWN_ANSWERS.items():
+            if asker[0].endswith(file) and words in asker[1]:
+                return known
         asked = self._answers[place] = self._answers.get(place, 0) + 1
         return value if asked % PATIENCE_ANSWERS else not value
 
