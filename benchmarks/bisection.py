@@ -13,7 +13,7 @@ TOLERANCE = 0.0025
 
 def smallest_that_completes(fails: int, completes: int, attempt: Callable[[int], bool]) -> tuple[int, int]:
     """The largest limit seen to fail and the smallest seen to complete; the peak of live tensors is taken to fail."""
-    while completes - fails > TOLERANCE * completes:
+    while completes - fails > max(TOLERANCE * completes, 1):
         middle = (fails + completes) // 2
         if attempt(middle):
             completes = middle

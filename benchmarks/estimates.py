@@ -83,6 +83,28 @@ def measure(task: Task) -> dict:
     return row
 
 
+def certain(task: Task, limit_bytes: int, peaks: dict | None) -> dict | None:
+    """The verdict at a capacity that follows from the peaks: at the reserved one nothing presses, and below the
+    allocated one no flushing of the cache helps. Only between them the job must run."""
+    if not peaks or not peaks["reserved_bytes"]:
+        return None
+    named = {"job": task.job.line, "capacity_gib": task.capacity_gib, "available_bytes": limit_bytes, "runs": 0}
+    if peaks["reserved_bytes"] <= limit_bytes:
+        return {**named, "verdict": "fits"}
+    return {**named, "verdict": "does_not_fit"} if peaks["allocated_bytes"] > limit_bytes else None
+
+
+def add_certain(todo: list[Task], store: Store) -> None:
+    known = {row["job"]: row for row in rows(RESULTS / "estimates.jsonl")}
+    limits = {
+        (row["job"], row["capacity_gib"]): row["limit_bytes"] for row in rows(SECOND_STAGE) if "capacity_gib" in row
+    }
+    for task in todo:
+        row = certain(task, limits[task.key], known.get(task.job.line))
+        if row and task.key not in store.rows:
+            store.add(row)
+
+
 def measure_all(todo: list[Task], store: Store, parallel: int) -> None:
     columns = [TextColumn("{task.description:60.60}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
     with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=Console(stderr=True)) as progress:
@@ -110,6 +132,8 @@ def main() -> int:
         return 2
     name = "estimates" if args.kind == "peaks" else f"estimates_{args.kind}"
     store = Store(RESULTS / f"{name}.jsonl", ("job", "capacity_gib"), fresh=args.fresh, keep=args.keep)
+    if args.kind == "capacity":
+        add_certain(todo, store)
     measure_all(todo, store, 1 if args.kind == "alone" else args.parallel)
     failed = [task.job.line for task in todo if store.rows[task.key]["verdict"] not in ("fits", "does_not_fit")]
     for line in failed:

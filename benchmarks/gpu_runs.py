@@ -27,20 +27,20 @@ class Memory:
 
     def __init__(self, total_bytes: int) -> None:
         self.total_bytes = total_bytes - SPARE_BYTES
-        self._free = self.total_bytes
+        self.free_bytes = self.total_bytes
         self._changed = threading.Condition()
 
     @contextmanager
     def share(self, wanted_bytes: int):
         wanted = min(wanted_bytes + PROCESS_BYTES, self.total_bytes)
         with self._changed:
-            self._changed.wait_for(lambda: self._free >= wanted)
-            self._free -= wanted
+            self._changed.wait_for(lambda: self.free_bytes >= wanted)
+            self.free_bytes -= wanted
         try:
             yield
         finally:
             with self._changed:
-                self._free += wanted
+                self.free_bytes += wanted
                 self._changed.notify_all()
 
 
