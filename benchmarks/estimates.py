@@ -84,14 +84,12 @@ def measure(task: Task) -> dict:
 
 
 def certain(task: Task, limit_bytes: int, peaks: dict | None) -> dict | None:
-    """The verdict at a capacity that follows from the peaks: at the reserved one nothing presses, and below the
-    allocated one no flushing of the cache helps. Only between them the job must run."""
-    if not peaks or not peaks["reserved_bytes"]:
+    """At the reserved peak or above nothing presses, so the job fits as it did. Below it must run: even less than the
+    allocated peak can do, where cuDNN finds another way with less workspace."""
+    if not peaks or not peaks["reserved_bytes"] or peaks["reserved_bytes"] > limit_bytes:
         return None
-    named = {"job": task.job.line, "capacity_gib": task.capacity_gib, "available_bytes": limit_bytes, "runs": 0}
-    if peaks["reserved_bytes"] <= limit_bytes:
-        return {**named, "verdict": "fits"}
-    return {**named, "verdict": "does_not_fit"} if peaks["allocated_bytes"] > limit_bytes else None
+    named = {"job": task.job.line, "capacity_gib": task.capacity_gib, "available_bytes": limit_bytes}
+    return {**named, "verdict": "fits", "runs": 0}
 
 
 def add_certain(todo: list[Task], store: Store) -> None:
