@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from checks import Check, judge
-from truth_files import REFERENCE
+from truth_files import REFERENCE, headers, rows
 
 DIMENSIONS = ("family", "precision", "optimizer")
 UNLISTED = ("unlisted", "unknown", "unknown")
@@ -56,55 +55,34 @@ class Books:
     causes: dict[str, str]
 
 
-def read_lines(path: Path) -> list[dict]:
-    """Rows of a file of JSON lines, none if it is missing; a last line that is still being written is left out."""
-    lines = path.read_text().splitlines() if path.exists() else []
-    rows = []
-    for number, line in enumerate(lines, 1):
-        try:
-            rows += [json.loads(line)] if line.strip() else []
-        except json.JSONDecodeError as error:
-            if number < len(lines):
-                raise SystemExit(f"{path}:{number} is no JSON ({error}); correct or delete the line") from None
-    return rows
-
-
-def headers(path: Path) -> list[dict]:
-    return [row for row in read_lines(path) if "job" not in row]
-
-
-def job_rows(path: Path) -> list[dict]:
-    return [row for row in read_lines(path) if "job" in row]
-
-
-def by_job(rows: Iterable[dict]) -> dict[str, dict]:
+def by_job(found: Iterable[dict]) -> dict[str, dict]:
     """The last row of each job."""
-    return {row["job"]: row for row in rows}
+    return {row["job"]: row for row in found}
 
 
 def read_limits(truth: Path, results: Path) -> list[dict]:
     """The runs of the second stage, each with the verdict that is predicted now for its capacity."""
-    capacities = job_rows(results / "estimates_capacity.jsonl")
+    capacities = rows(results / "estimates_capacity.jsonl")
     verdicts = {(row["job"], row["capacity_gib"]): row["verdict"] for row in capacities}
-    limits = job_rows(truth / f"{REFERENCE}_limits.jsonl")
+    limits = rows(truth / f"{REFERENCE}_limits.jsonl")
     return [row | {"predicted": verdicts.get((row["job"], row.get("capacity_gib")))} for row in limits]
 
 
 def read_rivals(path: Path) -> dict[str, dict[str, dict]]:
-    rows = job_rows(path)
-    names = sorted({row["rival"] for row in rows})
-    return {name: by_job(row for row in rows if row["rival"] == name) for name in names}
+    found = rows(path)
+    names = sorted({row["rival"] for row in found})
+    return {name: by_job(row for row in found if row["rival"] == name) for name in names}
 
 
 def read_books(folder: Path, lists: dict[str, tuple[str, str, str]]) -> Books:
     """From truth/ and results/ of the folder; `lists` gives family, precision and optimizer of every listed line."""
     truth, results = folder / "truth", folder / "results"
-    recordings, recorded = headers(truth / f"{REFERENCE}.jsonl"), job_rows(truth / f"{REFERENCE}.jsonl")
+    recordings, recorded = headers(truth / f"{REFERENCE}.jsonl"), rows(truth / f"{REFERENCE}.jsonl")
     good = by_job(row for row in recorded if row["completed"] and row.get("reserved_bytes"))
-    estimates = by_job(job_rows(results / "estimates.jsonl"))
-    real = by_job(job_rows(results / "estimates_real.jsonl"))
+    estimates = by_job(rows(results / "estimates.jsonl"))
+    real = by_job(rows(results / "estimates_real.jsonl"))
     needs = {line: row.get("reserved_bytes") for line, row in estimates.items()}
-    minima = by_job(job_rows(results / "estimates_minimum.jsonl"))
+    minima = by_job(rows(results / "estimates_minimum.jsonl"))
 
     def scored(line: str, estimate: dict | None) -> Scored:
         kinds = dict(zip(DIMENSIONS, lists.get(line, UNLISTED), strict=True))
@@ -119,11 +97,11 @@ def read_books(folder: Path, lists: dict[str, tuple[str, str, str]]) -> Books:
         },
         scored=[scored(line, estimates.get(line)) for line in sorted(good)],
         real=[scored(line, real[line]) for line in sorted(real) if line in good],
-        alone=list(by_job(job_rows(results / "estimates_alone.jsonl")).values()),
+        alone=list(by_job(rows(results / "estimates_alone.jsonl")).values()),
         failed_on_gpu={line: row for line, row in sorted(by_job(recorded).items()) if line not in good},
         checks=judge(read_limits(truth, results), needs, recordings[0]["total_bytes"] if recordings else 0),
-        true_minima=by_job(job_rows(truth / f"{REFERENCE}_minimum.jsonl")),
+        true_minima=by_job(rows(truth / f"{REFERENCE}_minimum.jsonl")),
         our_minima={line: row["minimum_bytes"] for line, row in minima.items() if row.get("minimum_bytes")},
         rivals=read_rivals(results / "rivals.jsonl"),
-        causes={row["job"]: row["cause"] for row in job_rows(folder / "causes.jsonl")},
+        causes={row["job"]: row["cause"] for row in rows(folder / "causes.jsonl")},
     )

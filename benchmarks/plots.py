@@ -9,11 +9,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
+from books import error_percent
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scoring import OURS
 
 GIB = 2**30
-OURS = "VeritasEst"
 SETTINGS = {
     "svg.hashsalt": "veritasest",  # element ids are random otherwise
     "svg.fonttype": "none",  # text as text: a tenth of the size of glyph outlines
@@ -27,10 +28,6 @@ MOST_STEPS = 200  # of a curve: more is not seen, and makes a large file
 MOST_MARKERS = 1200  # of a plot; beyond it they are drawn as one picture
 
 Point = tuple[str, int | None, int, str]  # family, estimate (None: no answer), truth, job
-
-
-def error_percent(estimate: int, truth: int) -> float:
-    return 100 * (estimate - truth) / truth
 
 
 def thin(values: Sequence[float], most: int = MOST_STEPS) -> list[int]:

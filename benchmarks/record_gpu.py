@@ -21,7 +21,7 @@ from pathlib import Path
 import joblists
 from bisection import smallest_that_completes
 from gpu_runs import Gpu
-from truth_files import RESULTS, SECOND_STAGE, TRUTH, add, rows
+from truth_files import RESULTS, SECOND_STAGE, TRUTH, add, commit, rows
 
 UNKNOWN_NEED = 10 << 30
 FACTS = (
@@ -31,17 +31,12 @@ FACTS = (
 )
 
 
-def provenance(commit: str | None) -> dict:
+def provenance(noted: str | None) -> dict:
     facts = json.loads(subprocess.run([sys.executable, "-c", FACTS], capture_output=True, check=True).stdout)
     asked = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     facts["driver"] = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return {"recording": now, "commit": commit or this_commit(), "python": sys.version.split()[0], **facts}
-
-
-def this_commit() -> str | None:
-    words = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
-    return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip() or None
+    return {"recording": now, "commit": noted or commit(), "python": sys.version.split()[0], **facts}
 
 
 def file_stem(facts: dict) -> str:

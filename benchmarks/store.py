@@ -4,13 +4,12 @@ import hashlib
 import json
 import os
 import platform
-import subprocess
 from datetime import datetime, timezone
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from truth_files import HERE, add, rows
+from truth_files import add, commit, rows
 
 from veritasest import __version__
 
@@ -24,12 +23,6 @@ def fingerprint() -> str:
         if file.is_file() and file.suffix != ".pyc":
             digest.update(str(file.relative_to(folder)).encode() + file.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def commit() -> str | None:
-    words = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or None
 
 
 def provenance() -> dict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -12,11 +13,27 @@ REFERENCE = "h200_torch2.11.0_cu130"  # the recordings that estimates are compar
 SECOND_STAGE = HERE / "second_stage.jsonl"
 
 
+def read_lines(path: Path) -> list[dict]:
+    """Rows of a file of JSON lines, none if it is missing; a last line that is still being written is left out."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    found = []
+    for number, line in enumerate(lines, 1):
+        try:
+            found += [json.loads(line)] if line.strip() else []
+        except json.JSONDecodeError as error:
+            if number < len(lines):
+                raise SystemExit(f"{path}:{number} is no JSON ({error}); correct or delete the line") from None
+    return found
+
+
+def headers(path: Path) -> list[dict]:
+    """The rows that say where the others come from."""
+    return [row for row in read_lines(path) if "job" not in row]
+
+
 def rows(path: Path) -> list[dict]:
-    """The rows about a job; headers are left out. None when there is no such file."""
-    if not path.exists():
-        return []
-    return [row for line in path.read_text().splitlines() if "job" in (row := json.loads(line))]
+    """The rows about a job."""
+    return [row for row in read_lines(path) if "job" in row]
 
 
 def add(path: Path, row: dict) -> None:
@@ -32,3 +49,8 @@ def peaks(folder: Path = TRUTH) -> dict[str, dict]:
 
 def minima(folder: Path = TRUTH) -> dict[str, dict]:
     return {row["job"]: row for row in rows(folder / f"{REFERENCE}_minimum.jsonl")}
+
+
+def commit() -> str | None:
+    words = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip() or None

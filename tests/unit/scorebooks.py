@@ -13,14 +13,15 @@ import checks  # noqa: E402
 import score  # noqa: E402
 import scoring  # noqa: E402
 import tables  # noqa: E402
+import truth_files  # noqa: E402
 
 __all__ = ["GIB", "LISTS", "ROOT", "TRUTH", "books", "checks", "estimate", "fill", "score", "scoring", "summary_of"]
-__all__ += ["tables", "truth", "write"]
+__all__ += ["tables", "truth", "truth_files", "write"]
 
 GIB = 2**30
 SETTINGS = ("cnn", "fp32", "adam")
 LISTS = {"a.py": SETTINGS, "b.py": SETTINGS, "c.py": ("language", "bf16", "adamw")}
-TRUTH = f"truth/{books.REFERENCE}"
+TRUTH = f"truth/{truth_files.REFERENCE}"
 
 
 def write(path: Path, rows: list[dict]) -> None:

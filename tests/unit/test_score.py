@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from scorebooks import LISTS, TRUTH, books, fill, score
+from scorebooks import LISTS, TRUTH, books, fill, score, truth_files
 
 
 @pytest.fixture
@@ -56,10 +56,10 @@ def test_a_failed_recording_does_not_hide_a_good_one(folder: Path) -> None:
 def test_a_line_still_being_written_is_left_out_and_a_broken_one_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"job": "a.py"}\n{"job": "b')
-    assert books.read_lines(path) == [{"job": "a.py"}]
+    assert truth_files.read_lines(path) == [{"job": "a.py"}]
     path.write_text('{"job": "b\n{"job": "a.py"}\n')
     with pytest.raises(SystemExit, match=r"rows\.jsonl:1 is no JSON"):
-        books.read_lines(path)
+        truth_files.read_lines(path)
 
 
 def test_plots_drawn_twice_are_the_same_small_files(tmp_path: Path) -> None:
