@@ -21,7 +21,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 HERE = Path(__file__).resolve().parent
-JOBS = HERE.parent / "jobs"
+sys.path.insert(0, str(HERE.parent))
+import joblists  # noqa: E402
+
 ENVIRONMENTS = HERE.parent.parent / "build" / "rivals"
 RESULTS = HERE.parent / "results" / "rivals.jsonl"
 LISTS = ["papers_cnn", "papers_transformer", "vision", "language"]
@@ -70,9 +72,7 @@ def environment(requirements: str | None) -> Path:
 
 def sample(name: str, number: int | None) -> list[str]:
     """Evenly spaced lines of a list. The sample of half the number is part of it."""
-    path = JOBS / f"{name}.txt"
-    text = path.read_text() if path.exists() else ""
-    lines = [line for line in map(str.strip, text.splitlines()) if line and not line.startswith("#")]
+    lines = [job.line for job in joblists.read([name])]
     number = min(number or len(lines), len(lines))
     return [lines[i * len(lines) // number] for i in range(number)]
 

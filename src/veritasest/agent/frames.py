@@ -34,7 +34,7 @@ def current() -> dict[str, Any]:
 
 def innermost() -> tuple[str, str]:
     """File and source line that called us, be it the user's or a library's."""
-    for frame, line in _walk(sys._getframe(1)):
+    for frame, line in traceback.walk_stack(sys._getframe(1)):
         name = frame.f_code.co_filename
         if not os.path.realpath(name).startswith(_OWN_FOLDER):
             return name, linecache.getline(name, line)

@@ -104,10 +104,9 @@ class Engine(Kernels):
                 self._assumer.number(tensor)
             value = original(keys, tensor)
             place = self._reads.note("number", operator.base, tensor, value)
-            asker = frames.innermost()
             if isinstance(value, bool):
-                return self._policy.decision(value, place, asker)
-            return self._policy.told(value, place, asker) if isinstance(value, float) else value
+                return self._policy.decision(value, place, frames.innermost())
+            return self._policy.told(value, place, frames.innermost()) if isinstance(value, float) else value
 
         return run
 
