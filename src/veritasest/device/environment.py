@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from veritasest.device.caches import kept_folder
 from veritasest.device.interpreter import TorchBuild
 from veritasest.device.libraries import Installation
 from veritasest.device.support import TESTED, architectures, binary_for, driver_version, minor_version
@@ -59,6 +60,7 @@ def child_environment(
     cuda = build.cuda if build else DEFAULT_CUDA
     driver = driver_version(cuda)
     preload = [str(path) for path in installation.preload(int(cuda.split(".")[0]))]
+    kept = kept_folder(base)
     environment = dict(base)
     if hides_device(base.get("CUDA_VISIBLE_DEVICES")):
         del environment["CUDA_VISIBLE_DEVICES"]
@@ -71,7 +73,7 @@ def child_environment(
         VERITASEST_TRACE=str(trace_path),
         VERITASEST_DEVICE=device_text(gpu, build, limit_bytes, driver),
         VERITASEST_CUDNN_PROPERTIES=cudnn_properties(gpu, driver=driver),
-        VERITASEST_PLAN_CACHE=str(_plan_cache(base) or ""),
+        VERITASEST_PLAN_CACHE=str(kept / "cudnn-plans") if kept else "",
         VERITASEST_STOP=stop.text(),
         **(values or Values()).environment(),
     )
@@ -80,20 +82,6 @@ def child_environment(
     if choices:  # "none" or "all": what the program chooses by assumed values
         environment["VERITASEST_CHOICES"] = choices
     return environment
-
-
-def _plan_cache(base: Mapping[str, str]) -> Path | None:
-    """The file that remembers cuDNN's answers from run to run; None where the user has no folder for it."""
-    home = base.get("HOME")
-    caches = base.get("XDG_CACHE_HOME") or (f"{home}/.cache" if home else "")
-    if not caches:
-        return None
-    folder = Path(caches) / "veritasest"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
-    return folder / "cudnn-plans"
 
 
 def device_text(gpu: GPU, build: TorchBuild | None, limit_bytes: int | None, driver: int) -> str:

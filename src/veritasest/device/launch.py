@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from veritasest import __version__
+from veritasest.device.caches import compiler_caches
 from veritasest.device.environment import StopRule, child_environment
 from veritasest.device.family import Family
 from veritasest.device.interpreter import Command, TorchBuild
@@ -74,7 +75,7 @@ def launch(
     `silent` is for repetitions: what the job prints, and its traceback, were seen the first time. `guesses`: "low" or
     "high" moves every size that is a guess to that bound. `choices`: "none" or "all" does so with every assumed choice.
     """
-    with TraceWriter(trace_path) as trace, plain_paths(installation) as plain:
+    with TraceWriter(trace_path) as trace, plain_paths(installation) as plain, compiler_caches(env) as caches:
         trace.header(**_header(command, gpu, limit_bytes, stop, timeout_s, env))
         environment = child_environment(
             installation=plain,
@@ -83,7 +84,7 @@ def launch(
             limit_bytes=limit_bytes,
             trace_path=trace_path,
             stop=stop,
-            base=env,
+            base={**env, **caches},
             values=values,
             guesses=guesses,
             choices=choices,

@@ -1,0 +1,41 @@
+"""Where a run keeps what compilers and libraries would otherwise keep in the user's own caches."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def kept_folder(base: Mapping[str, str]) -> Path | None:
+    """The folder for what is remembered from run to run; None where the user has no place for it."""
+    home = base.get("HOME")
+    caches = base.get("XDG_CACHE_HOME") or (f"{home}/.cache" if home else "")
+    if not caches:
+        return None
+    folder = Path(caches) / "veritasest"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder
+
+
+@contextmanager
+def compiler_caches(base: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Variables that lead torch.compile away from the user's caches.
+
+    A first compilation tries kernels out in device memory, which takes more of it than a run that finds them compiled,
+    so that Inductor starts with an empty cache each time. And what it times on the emulated device must never be taken
+    for a measurement by a later run on a GPU. Triton's machine code depends on neither, and is kept.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="veritasest-"))
+    try:
+        yield {
+            "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+            "TRITON_CACHE_DIR": str((kept_folder(base) or folder) / "triton"),
+        }
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
