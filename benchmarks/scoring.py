@@ -15,6 +15,7 @@ MEASURES = {  # and their titles
     "process": "process (constant context, not fitted)",
 }
 STEERED = ("steered", "steered_unseen")
+LIMIT_SENSITIVE = "garbage_collection_threshold"  # a share of the limit: a limit is felt before it is reached
 OURS = "VeritasEst"
 PAPER, SUCCESSOR = "arXiv 2504.03887", "arXiv 2510.21048"
 PUBLISHED = [  # as printed in the papers, on their GPUs, with their own, more lenient second stage
@@ -37,6 +38,7 @@ KEYS = {
     "by_optimizer": "a group for each optimizer",
     "values_real": "a group, `--values real` on steered jobs; in `assumed` the default on the same jobs",
     "second_stage": "PEF and MCP of `reruns` limited to the estimate, `verdicts` at capacities, and `all`",
+    "repeats": "the GPU against itself: errors of runs without pressure against the recorded peak of the same job",
     "minimum": "errors of the minimum capacity; `inside`: number within the GPU's own last bracket; `lowest_percent`",
     "under_estimates": "`count` of reserved peaks estimated too low, and how many `without_cause`",
     "rivals": "one for each rival, VeritasEst first; `same_jobs`: VeritasEst on those that this rival answered",
@@ -129,6 +131,18 @@ def minimum(books: Books) -> dict:
         for line, row in books.true_minima.items()
     )
     return errors(pairs) | {"inside": inside, "lowest_percent": figure(min, signed)}
+
+
+def repeats(books: Books) -> dict:
+    """The GPU against itself: runs of the second stage that no limit pressed, as estimates of the recorded peak."""
+    recorded = {job.line: job.truth["reserved_bytes"] for job in books.scored}
+    pairs = [
+        (check.row.get("reserved_bytes"), recorded[check.line])
+        for check in books.checks
+        if check.row["completed"] and check.row["limit_bytes"] >= recorded.get(check.line, math.inf)
+        if LIMIT_SENSITIVE not in check.line
+    ]
+    return errors(pairs)
 
 
 def would_work(estimate: int, truth: dict, minimum_bytes: int | None) -> bool | None:
@@ -237,6 +251,7 @@ def summarise(books: Books) -> dict:
             "reruns": failures(kinds["rerun"]),
             "verdicts": failures(kinds["verdict"]),
         },
+        "repeats": repeats(books),
         "minimum": minimum(books),
         "under_estimates": {
             "count": len(under),

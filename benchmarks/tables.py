@@ -99,7 +99,10 @@ def stage_tables(books: Books, summary: dict) -> list[str]:
     inside = f"Within the GPU's own last bracket: {summary['minimum']['inside']}."
     headers = ["job", "check", "outcome", "limit, GiB", "predicted", "what happened"]
     none = "None." if books.checks else NOTHING
+    again = [["second run", *error_cells(summary["repeats"])]] if summary["repeats"]["jobs"] else []
+    twice = "Runs of the second stage under limits that the recorded peak does not reach. No estimate can be closer."
     return [
+        markdown("The GPU against itself: reserved bytes", ["", *ERRORS], again, note=twice),
         markdown("Second stage", ["", "checks", "failed", "PEF", "MCP, GiB", "void"], rows if books.checks else []),
         markdown("Second stage: verdicts by capacity", by_capacity, capacity_rows(books.checks)),
         markdown("Second stage: every failed or void check", headers, bad, empty=none),

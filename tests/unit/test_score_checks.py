@@ -98,3 +98,14 @@ def test_a_verdict_counts_as_it_is_predicted_now(tmp_path: Path) -> None:
         write(folder / "results/estimates_capacity.jsonl", [{"build": "x"}, *now])
         verdicts = summary_of(folder)["second_stage"]["verdicts"]
         assert tuple(verdicts[key] for key in ("checks", "failed", "void")) == outcomes
+
+
+def test_the_gpu_is_compared_with_itself_only_where_no_limit_pressed(tmp_path: Path) -> None:
+    folder = fill(tmp_path)  # every job's recorded peak is 1000
+    run = {"why": "capacity", "capacity_gib": 1, "completed": True, "out_of_memory": False}
+    pressed = {**run, "job": "a.py", "limit_bytes": 999, "reserved_bytes": 990}
+    same = {**run, "job": "b.py", "limit_bytes": 1000, "reserved_bytes": 1000}
+    other = {**run, "job": "c.py", "limit_bytes": 2000, "reserved_bytes": 980}
+    write(folder / f"{TRUTH}_limits.jsonl", [pressed, same, other])
+    found = summary_of(folder)["repeats"]
+    assert (found["jobs"], found["exact_share"], found["worst_percent"]) == (2, 0.5, -2)
