@@ -1,0 +1,121 @@
+"""Where a job's allocations on the GPU and in its estimate part ways: the way from a wrong peak to its cause.
+
+    python benchmarks/allocations.py record 'LINE' FILE     on a machine with a CUDA GPU; LINE as in jobs/*.txt
+    python benchmarks/allocations.py compare 'LINE' FILE    estimates the job here and compares
+
+FILE is gzipped JSON: what PyTorch's allocator did, event by event, and the Python stack of every new segment.
+"""
+
+import argparse
+import gzip
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from itertools import zip_longest
+from pathlib import Path
+
+from estimating import run_estimate
+from joblists import Job
+
+MIB = 2**20
+# PyTorch's names of the events, and the letters that stand for them in a trace.
+LETTERS = {"alloc": "a", "free_requested": "r", "free_completed": "c", "segment_alloc": "s", "segment_free": "e"}
+SHOWN_FRAMES = 12
+SHOWN_BEFORE = 6  # events in front of the first that differs
+
+# Runs a script as `python script.py` would, and writes the history when it ends.
+RUN_RECORDED = f"""
+import atexit, gzip, json, os, runpy, sys
+import torch
+
+def write():
+    events = torch.cuda.memory._snapshot()["device_traces"][0]
+    letters = {LETTERS!r}
+    kept = [event for event in events if event["action"] in letters]
+    stacks = {{
+        index: [f"{{f['filename']}}:{{f['line']}} {{f['name']}}" for f in event["frames"][:{SHOWN_FRAMES}]]
+        for index, event in enumerate(kept)
+        if event["action"] == "segment_alloc"
+    }}
+    actions = "".join(letters[event["action"]] for event in kept)
+    found = {{"actions": actions, "sizes": [event["size"] for event in kept], "stacks": stacks}}
+    with gzip.open(os.environ["BENCHMARK_HISTORY"], "wt") as file:
+        json.dump(found, file)
+
+torch.cuda.memory._record_memory_history("all", context="alloc", stacks="python", max_entries=10_000_000)
+atexit.register(write)
+sys.argv = sys.argv[1:]
+sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def record(job: Job, path: Path) -> None:
+    python, *script = job.command()
+    environment = job.environment() | {"BENCHMARK_HISTORY": str(path.resolve())}
+    subprocess.run([python, "-c", RUN_RECORDED, *script], env=environment, check=True)
+
+
+def estimated(job: Job) -> tuple[str, list[int]]:
+    from veritasest import trace
+
+    actions, sizes = "", []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "job.vest"
+        run_estimate(job, "--trace", str(path))
+        for record in trace.read(path).of(trace.Blocks):
+            actions += record.actions
+            sizes += record.sizes
+    return actions, sizes
+
+
+def only(letters: str, actions: str, sizes: list[int]) -> list[tuple[int, str, int]]:
+    """The events of these kinds, with their places."""
+    found = enumerate(zip(actions, sizes, strict=True))
+    return [(place, action, size) for place, (action, size) in found if action in letters]
+
+
+def compare(job: Job, path: Path) -> None:
+    with gzip.open(path, "rt") as file:
+        recorded = json.load(file)
+    truth = (recorded["actions"], recorded["sizes"])
+    ours = estimated(job)
+    for letters, name in (("a", "allocations"), ("ar", "allocations and frees"), ("s", "segments")):
+        left, right = only(letters, *truth), only(letters, *ours)
+        differ = (
+            index
+            for index, (one, other) in enumerate(zip_longest(left, right))
+            if (one and one[1:]) != (other and other[1:])
+        )
+        first = next(differ, None)
+        print(f"{name}: {len(left)} on the GPU, {len(right)} estimated;", end=" ")
+        print("all equal" if first is None else f"the first to differ is number {first}")
+        if first is not None:
+            show("GPU", left, first, recorded["stacks"])
+            show("estimate", right, first, {})
+    more, less = (Counter(size for _, _, size in only("s", *side)) for side in (truth, ours))
+    for size in sorted((more - less) | (less - more), reverse=True):
+        print(f"segments of {size / MIB:.1f} MiB: {more[size]} on the GPU, {less[size]} estimated")
+
+
+def show(name: str, events: list[tuple[int, str, int]], first: int, stacks: dict[str, list[str]]) -> None:
+    for place, action, size in events[max(first - SHOWN_BEFORE, 0) : first + 2]:
+        print(f"  {name} {place} {action} {size}")
+        for frame in stacks.get(str(place), []):
+            print(f"      {frame}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["record", "compare"])
+    parser.add_argument("line", help="the job")
+    parser.add_argument("file", type=Path)
+    chosen = parser.parse_args()
+    {"record": record, "compare": compare}[chosen.what](Job(chosen.line, "any"), chosen.file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""Recorded and estimated allocations of a job, side by side."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import allocations  # noqa: E402
+from joblists import Job  # noqa: E402
+
+RECORDED = {"actions": "sasara", "sizes": [20, 8, 40, 30, 8, 6], "stacks": {"0": ["a.py:1 f"], "2": ["b.py:2 g"]}}
+
+
+@pytest.mark.parametrize(
+    ("actions", "sizes", "said"),
+    [
+        ("sasara", [20, 8, 40, 30, 8, 6], ["allocations: 3 on the GPU, 3 estimated; all equal"]),
+        (
+            "saara",
+            [20, 8, 30, 8, 6],
+            ["allocations: 3 on the GPU, 3 estimated; all equal", "segments: 2 on the GPU, 1 estimated", "b.py:2 g"],
+        ),
+        ("sasara", [20, 8, 40, 31, 8, 6], ["3 estimated; the first to differ is number 1", "GPU 3 a 30"]),
+        ("sasa", [20, 8, 40, 30], ["3 on the GPU, 2 estimated; the first to differ is number 2"]),
+    ],
+)
+def test_the_first_event_that_differs_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    actions: str,
+    sizes: list[int],
+    said: list[str],
+) -> None:
+    path = tmp_path / "job.gz"
+    with gzip.open(path, "wt") as file:
+        json.dump(RECORDED, file)
+    monkeypatch.setattr(allocations, "estimated", lambda _job: (actions, sizes))
+    allocations.compare(Job("job.py", "any"), path)
+    printed = capsys.readouterr().out
+    assert all(words in printed for words in said)
