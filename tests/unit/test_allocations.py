@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-import allocations  # noqa: E402
-from joblists import Job  # noqa: E402
+import allocations
+from joblists import Job
 
 RECORDED = {"actions": "sasara", "sizes": [20, 8, 40, 30, 8, 6], "stacks": {"0": ["a.py:1 f"], "2": ["b.py:2 g"]}}
 
