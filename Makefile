@@ -9,6 +9,8 @@ SLOW_TESTS := tests/integration tests/accuracy
 
 .PHONY: help setup demo test lint format types native-test unit-test slow-test benchmark score record rivals speed clean
 .NOTPARALLEL:
+# Tests start hundreds of processes that import torch, which takes twice as long without compiled files.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import textwrap
@@ -49,9 +50,16 @@ class Run:
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """Ours, with this interpreter's commands first and no allocator settings."""
+    """Ours, with this interpreter's commands first, no allocator settings, and a port that no other torchrun takes."""
     clean = {key: value for key, value in os.environ.items() if not key.endswith("ALLOC_CONF")}
-    return {**clean, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{clean['PATH']}", "COLUMNS": "160", **extra}
+    ours = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{clean['PATH']}", "COLUMNS": "160"}
+    return {**clean, **ours, "PET_MASTER_PORT": str(free_port()), **extra}
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("localhost", 0))
+        return found.getsockname()[1]
 
 
 def call(*words: str, cwd: Path, **extra: str) -> subprocess.CompletedProcess[bytes]:
