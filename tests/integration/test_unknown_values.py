@@ -32,6 +32,10 @@ places = torch.arange(8).cuda()
 for mix in ("index_add", "index_copy", "scatter", "scatter_add"):
     assert getattr(known, mix)(0, places, unknown).max() > 0  # number
 
+weight = torch.nn.Linear(8, 8, device="cuda").weight  # drawn there, but a weight as those from the host
+assert weight.detach().sum() > 0  # number
+assert torch.rand(8, 8, device="cuda").sum() > 1  # drawn and no weight: known
+
 rounds = 0
 while model(torch.zeros(1, 1, dtype=torch.long).cuda()).square().mean().item() > 1e-6:  # number
     rounds += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 import sys
@@ -17,9 +18,12 @@ _LIBRARY_FOLDERS = tuple(
 _OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
 
 
+_real_path = functools.cache(os.path.realpath)  # asked for every frame of every read of an unknown value
+
+
 def is_users(filename: str) -> bool:
     """Whether the file is the user's own: not the standard library, an installed package, or ours."""
-    path = os.path.realpath(filename)
+    path = _real_path(filename)
     return not filename.startswith("<") and not path.startswith((*_LIBRARY_FOLDERS, _OWN_FOLDER))
 
 
@@ -36,7 +40,7 @@ def innermost() -> tuple[str, str]:
     """File and source line that called us, be it the user's or a library's."""
     for frame, line in traceback.walk_stack(sys._getframe(1)):
         name = frame.f_code.co_filename
-        if not os.path.realpath(name).startswith(_OWN_FOLDER):
+        if not _real_path(name).startswith(_OWN_FOLDER):
             return name, linecache.getline(name, line)
     return "", ""
 

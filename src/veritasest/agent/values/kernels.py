@@ -122,12 +122,13 @@ class Kernels:
         """That of the least known input; UNKNOWN also when there is too much to compute."""
         if self._everywhere:
             return REAL
-        worst, elements, floats, unbounded = REAL, 0, False, self._thread.in_module
+        worst, elements, floats, learned, unbounded = REAL, 0, False, False, self._thread.in_module
         for place, tensor in tensors(self._torch, args, kwargs):
             if not tensor.is_cuda:
                 continue
             elements += tensor.numel()
             floats = floats or tensor.dtype.is_floating_point
+            learned = learned or tensor.requires_grad
             if not unbounded and (elements > INTEGER_LIMIT or (floats and elements > FLOAT_LIMIT)):
                 return UNKNOWN
             if place in operator.outputs_only or not tensor.numel():
@@ -140,7 +141,9 @@ class Kernels:
         if operator.heavy and not unbounded and not (operator.light and is_light_work(self._torch, args)):
             return UNKNOWN
         invents = operator.random or (operator.base == "fill" and not _is_zero(operator, args))
-        undone = not unbounded and invents and floats and elements > RANDOM_LIMIT
+        # Weights are not kept when they come from the host either (engine.py).
+        too_much = elements > RANDOM_LIMIT or (learned and not self._heavy_too)
+        undone = not unbounded and invents and floats and too_much
         return UNKNOWN if undone else worst
 
     def _assume_inputs(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
