@@ -100,7 +100,7 @@ def stage_tables(books: Books, summary: dict) -> list[str]:
     headers = ["job", "check", "outcome", "limit, GiB", "predicted", "what happened"]
     none = "None." if books.checks else NOTHING
     again = [["second run", *error_cells(summary["repeats"])]] if summary["repeats"]["jobs"] else []
-    twice = "Runs of the second stage under limits that the recorded peak does not reach. No estimate can be closer."
+    twice = "Runs under limits at or above the recorded peak. Where they differ, no estimate is exact for both."
     return [
         markdown("The GPU against itself: reserved bytes", ["", *ERRORS], again, note=twice),
         markdown("Second stage", ["", "checks", "failed", "PEF", "MCP, GiB", "void"], rows if books.checks else []),
