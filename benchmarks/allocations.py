@@ -20,8 +20,6 @@ from estimating import run_estimate
 from joblists import Job
 
 MIB = 2**20
-# PyTorch's names of the events, and the letters that stand for them in a trace.
-LETTERS = {"alloc": "a", "free_requested": "r", "free_completed": "c", "segment_alloc": "s", "segment_free": "e"}
 SHOWN_FRAMES = 12
 SHOWN_BEFORE = 6  # events in front of the first that differs
 
@@ -32,15 +30,13 @@ import torch
 
 def write():
     events = torch.cuda.memory._snapshot()["device_traces"][0]
-    letters = {LETTERS!r}
-    kept = [event for event in events if event["action"] in letters]
     stacks = {{
         index: [f"{{f['filename']}}:{{f['line']}} {{f['name']}}" for f in event["frames"][:{SHOWN_FRAMES}]]
-        for index, event in enumerate(kept)
+        for index, event in enumerate(events)
         if event["action"] == "segment_alloc"
     }}
-    actions = "".join(letters[event["action"]] for event in kept)
-    found = {{"actions": actions, "sizes": [event["size"] for event in kept], "stacks": stacks}}
+    actions, sizes = [event["action"] for event in events], [event["size"] for event in events]
+    found = {{"actions": actions, "sizes": sizes, "stacks": stacks}}
     with gzip.open(os.environ["BENCHMARK_HISTORY"], "wt") as file:
         json.dump(found, file)
 
@@ -58,17 +54,22 @@ def record(job: Job, path: Path) -> None:
     subprocess.run([python, "-c", RUN_RECORDED, *script], env=environment, check=True)
 
 
-def estimated(job: Job) -> tuple[str, list[int]]:
+def events_of(path: Path) -> tuple[str, list[int]]:
+    """Of a trace: what the allocator did, and with how many bytes."""
     from veritasest import trace
 
     actions, sizes = "", []
+    for record in trace.read(path).of(trace.Blocks):
+        actions += record.actions
+        sizes += record.sizes
+    return actions, sizes
+
+
+def estimated(job: Job) -> tuple[str, list[int]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "job.vest"
         run_estimate(job, "--trace", str(path))
-        for record in trace.read(path).of(trace.Blocks):
-            actions += record.actions
-            sizes += record.sizes
-    return actions, sizes
+        return events_of(path)
 
 
 def only(letters: str, actions: str, sizes: list[int]) -> list[tuple[int, str, int]]:
@@ -78,9 +79,11 @@ def only(letters: str, actions: str, sizes: list[int]) -> list[tuple[int, str, i
 
 
 def compare(job: Job, path: Path) -> None:
+    from veritasest.agent.history import LETTERS
+
     with gzip.open(path, "rt") as file:
         recorded = json.load(file)
-    truth = (recorded["actions"], recorded["sizes"])
+    truth = ("".join(LETTERS.get(action, "?") for action in recorded["actions"]), recorded["sizes"])
     ours = estimated(job)
     for letters, name in (("a", "allocations"), ("ar", "allocations and frees"), ("s", "segments")):
         left, right = only(letters, *truth), only(letters, *ours)

@@ -7,19 +7,10 @@ import json
 import subprocess
 import sys
 
+from allocations import events_of, only
 from estimating import run_estimate
 from joblists import JOBS, Job
 from truth_files import TRUTH, minima, peaks
-
-from veritasest import trace
-
-
-def estimated_allocations(path):
-    """The bytes of every block PyTorch's allocator handed out, in order."""
-    sizes = []
-    for record in trace.read(path).of(trace.Blocks):
-        sizes += [size for action, size in zip(record.actions, record.sizes, strict=True) if action == "a"]
-    return sizes
 
 
 def test_gpt_is_exact_in_every_allocation(tmp_path):
@@ -28,7 +19,7 @@ def test_gpt_is_exact_in_every_allocation(tmp_path):
     peak = run_estimate(Job(line, "first"), "--trace", str(path))["peak"]
     assert peak["reserved_bytes"] == peaks()[line]["reserved_bytes"]
     recorded = json.loads((TRUTH / "gpt_s_fp32_allocations.json").read_text())["alloc_bytes"]
-    assert estimated_allocations(path) == recorded
+    assert [size for _, _, size in only("a", *events_of(path))] == recorded
 
 
 def test_what_libraries_decide_is_exact_operation_by_operation():

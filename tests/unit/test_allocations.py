@@ -13,7 +13,11 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import allocations
 from joblists import Job
 
-RECORDED = {"actions": "sasara", "sizes": [20, 8, 40, 30, 8, 6], "stacks": {"0": ["a.py:1 f"], "2": ["b.py:2 g"]}}
+RECORDED = {
+    "actions": ["segment_alloc", "alloc", "segment_alloc", "alloc", "free_requested", "alloc"],
+    "sizes": [20, 8, 40, 30, 8, 6],
+    "stacks": {"0": ["a.py:1 f"], "2": ["b.py:2 g"]},
+}
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,6 @@ _LIBRARY_FOLDERS = tuple(
     os.path.realpath(sysconfig.get_paths()[key]) + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 _OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
-
-
 _real_path = functools.cache(os.path.realpath)  # asked for every frame of every read of an unknown value
 
 

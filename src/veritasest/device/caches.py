@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,11 +30,8 @@ def compiler_caches(base: Mapping[str, str]) -> Iterator[dict[str, str]]:
     so that Inductor starts with an empty cache each time. And what it times on the emulated device must never be taken
     for a measurement by a later run on a GPU. Triton's machine code depends on neither, and is kept.
     """
-    folder = Path(tempfile.mkdtemp(prefix="veritasest-"))
-    try:
+    with tempfile.TemporaryDirectory(prefix="veritasest-", ignore_cleanup_errors=True) as folder:
         yield {
-            "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
-            "TRITON_CACHE_DIR": str((kept_folder(base) or folder) / "triton"),
+            "TORCHINDUCTOR_CACHE_DIR": str(Path(folder) / "inductor"),
+            "TRITON_CACHE_DIR": str((kept_folder(base) or Path(folder)) / "triton"),
         }
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

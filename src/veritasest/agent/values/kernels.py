@@ -122,13 +122,12 @@ class Kernels:
         """That of the least known input; UNKNOWN also when there is too much to compute."""
         if self._everywhere:
             return REAL
-        worst, elements, floats, learned, unbounded = REAL, 0, False, False, self._thread.in_module
+        worst, elements, floats, unbounded = REAL, 0, False, self._thread.in_module
         for place, tensor in tensors(self._torch, args, kwargs):
             if not tensor.is_cuda:
                 continue
             elements += tensor.numel()
             floats = floats or tensor.dtype.is_floating_point
-            learned = learned or tensor.requires_grad
             if not unbounded and (elements > INTEGER_LIMIT or (floats and elements > FLOAT_LIMIT)):
                 return UNKNOWN
             if place in operator.outputs_only or not tensor.numel():
@@ -141,10 +140,14 @@ class Kernels:
         if operator.heavy and not unbounded and not (operator.light and is_light_work(self._torch, args)):
             return UNKNOWN
         invents = operator.random or (operator.base == "fill" and not _is_zero(operator, args))
-        # Weights are not kept when they come from the host either (engine.py).
-        too_much = elements > RANDOM_LIMIT or (learned and not self._heavy_too)
-        undone = not unbounded and invents and floats and too_much
-        return UNKNOWN if undone else worst
+        if unbounded or not invents or not floats:
+            return worst
+        return UNKNOWN if elements > RANDOM_LIMIT or self._is_weight(args, kwargs) else worst
+
+    def _is_weight(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether what is filled is learned. Weights are not kept when they come from the host either (engine.py)."""
+        given = tensors(self._torch, args, kwargs)
+        return not self._heavy_too and any(tensor.is_cuda and tensor.requires_grad for _, tensor in given)
 
     def _assume_inputs(self, operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         for place, tensor in tensors(self._torch, args, kwargs):
