@@ -165,10 +165,13 @@ class Kernels:
                 self._contents.forget(tensor)
 
     def _passed(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
-        """In the backward pass: the Python objects that tensors got by passing through here are no uses of them."""
+        """In the backward pass: the Python objects that tensors got by passing through here are no uses of them.
+
+        Weights, which checkpointing brings here too, have theirs anyway; autocast would no longer keep their casts."""
         if self._uncount is not None and self._task() != -1:
             for _, tensor in tensors(self._torch, (*args, *listed(out)), kwargs):
-                self._uncount(tensor)
+                if not (tensor.requires_grad and tensor.is_leaf):
+                    self._uncount(tensor)
         return out
 
 
