@@ -40,10 +40,13 @@ def judge_verdict(row: dict, estimate: int | None) -> tuple[str, int]:
 
 
 def judge(rows: Sequence[dict], estimates: dict[str, int | None], gpu_bytes: int) -> list[Check]:
-    """The last run of each job at each capacity; of a job's reruns the one at the present estimate, else the last."""
+    """Of a job's reruns the one at the present estimate, else the last; of its runs at a capacity the one at the limit
+    that the prediction is for, else the last."""
     present_last = sorted(rows, key=lambda row: row["limit_bytes"] == estimates.get(row["job"]))
     reruns = {row["job"]: row for row in present_last if row["why"] == "estimate"}
-    verdicts = {(row["job"], row["limit_bytes"]): row for row in rows if row["why"] == "capacity"}
+    capacities = [row for row in rows if row["why"] == "capacity"]
+    predicted_last = sorted(capacities, key=lambda row: row["predicted"] is not None)
+    verdicts = {(row["job"], row["capacity_gib"]): row for row in predicted_last}
     judged = [("rerun", row, judge_rerun(row, estimates.get(row["job"]), gpu_bytes)) for row in reruns.values()]
     judged += [("verdict", row, judge_verdict(row, estimates.get(row["job"]))) for row in verdicts.values()]
     checks = [

@@ -67,7 +67,7 @@ def measure(task: Task) -> dict:
         "verdict": estimate["verdict"],
         "allocated_bytes": estimate["peak"]["allocated_bytes"] if done else None,
         "reserved_bytes": done,
-        "process_bytes": done and done + estimate["gpu"]["context_bytes"],
+        "process_bytes": estimate["needs"]["process_bytes"],
         "minimum_bytes": estimate["needs"]["minimum_bytes"],
         "available_bytes": estimate["gpu"]["available_bytes"],
         "range_bytes": estimate["needs"]["comfortable_range_bytes"],
@@ -81,26 +81,6 @@ def measure(task: Task) -> dict:
     if estimate["failure"] and estimate["verdict"] != "does_not_fit":
         row["error"] = str(estimate["failure"]["message"])[-300:]
     return row
-
-
-def certain(task: Task, limit_bytes: int, peaks: dict | None) -> dict | None:
-    """At the reserved peak or above nothing presses, so the job fits as it did. Below it must run: even less than the
-    allocated peak can do, where cuDNN finds another way with less workspace."""
-    if not peaks or not peaks["reserved_bytes"] or peaks["reserved_bytes"] > limit_bytes:
-        return None
-    named = {"job": task.job.line, "capacity_gib": task.capacity_gib, "available_bytes": limit_bytes}
-    return {**named, "verdict": "fits", "runs": 0}
-
-
-def add_certain(todo: list[Task], store: Store) -> None:
-    known = {row["job"]: row for row in rows(RESULTS / "estimates.jsonl")}
-    limits = {
-        (row["job"], row["capacity_gib"]): row["limit_bytes"] for row in rows(SECOND_STAGE) if "capacity_gib" in row
-    }
-    for task in todo:
-        row = certain(task, limits[task.key], known.get(task.job.line))
-        if row and task.key not in store.rows:
-            store.add(row)
 
 
 def measure_all(todo: list[Task], store: Store, parallel: int) -> None:
@@ -130,8 +110,6 @@ def main() -> int:
         return 2
     name = "estimates" if args.kind == "peaks" else f"estimates_{args.kind}"
     store = Store(RESULTS / f"{name}.jsonl", ("job", "capacity_gib"), fresh=args.fresh, keep=args.keep)
-    if args.kind == "capacity":
-        add_certain(todo, store)
     measure_all(todo, store, 1 if args.kind == "alone" else args.parallel)
     failed = [task.job.line for task in todo if store.rows[task.key]["verdict"] not in ("fits", "does_not_fit")]
     for line in failed:

@@ -15,7 +15,7 @@ What is not there yet is called "not recorded". How the figures are made:
   them the recorded minimum capacity decides, else the minimum that VeritasEst estimates, else it counts as working.
 - Seconds per estimate: of `results/estimates_alone.jsonl`, a sample estimated one at a time on a quiet machine; without
   it, and in the tables, of estimates that ran several at a time.
-- Process: the reserved peak plus the constant context of the GPU catalogue, against what NVML reported for the process.
+- Process: the reserved peak with the CUDA context and what libraries take for themselves, against what NVML reported.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from checks import Check
 MEASURES = {  # and their titles
     "reserved": "reserved bytes",
     "allocated": "allocated bytes",
-    "process": "process (constant context, not fitted)",
+    "process": "process, as NVML sees it",
 }
 STEERED = ("steered", "steered_unseen")
 LIMIT_SENSITIVE = "garbage_collection_threshold"  # a share of the limit: a limit is felt before it is reached
@@ -30,8 +30,8 @@ KEYS = {
     "provenance": "machine and build of `estimates` and `estimates_alone`; `recordings`: the GPU's, for each recording",
     "jobs": "numbers: `listed`; `recorded` with peaks; `failed_on_gpu`; of the recorded `estimated`, `answered`",
     "seconds_per_estimate": "`median` and `max` of so many `jobs`; `note`: estimated one or several at a time",
-    "all": "a group, of all jobs: `recorded`; errors of `reserved`, `allocated` and `process` (constant context, not "
-    "fitted); `second_stage`; `cost`, estimated several at a time",
+    "all": "a group, of all jobs: `recorded`; errors of `reserved`, `allocated` and `process` (as NVML sees it); "
+    "`second_stage`; `cost`, estimated several at a time",
     "not_steered": "the same group without the lists of jobs that values steer",
     "by_family": "a group for each list of jobs",
     "by_precision": "a group for each precision",

@@ -2,7 +2,8 @@
 
 Three kinds of rows, told apart by `why`:
 - estimate: run the job again with PyTorch limited to exactly the reserved bytes estimated for it;
-- capacity: the verdict at the two capacities that enclose the job's need, PyTorch limited to what a context leaves;
+- capacity: the verdict at the two capacities that enclose the job's need, PyTorch limited to what the CUDA context and
+  libraries leave of them by the estimate;
 - minimum: find the smallest limit at which the job completes.
 
 The choice is made by a hash of the job's line, and does not look at how good an estimate is.
@@ -14,8 +15,6 @@ from collections import defaultdict
 
 import joblists
 from truth_files import RESULTS, SECOND_STAGE, peaks, rows
-
-from veritasest import gpus
 
 RERUNS = 170
 CAPACITY_CHECKS = 160
@@ -41,11 +40,16 @@ def enclosing(need_bytes: int) -> list[int]:
     return below + above
 
 
-def choose(jobs: list[joblists.Job], peaks: dict[str, int], estimates: dict[str, int], context: int) -> list[dict]:
+def choose(
+    jobs: list[joblists.Job],
+    peaks: dict[str, int],
+    estimates: dict[str, int],
+    available: dict[tuple[str, int], int],
+) -> list[dict]:
     """Jobs in drawn order; a need below the smallest capacity says nothing about verdicts."""
     reruns = [{"job": job.line, "why": "estimate", "limit_bytes": estimates.get(job.line)} for job in jobs[:RERUNS]]
     checks = [
-        {"job": job.line, "why": "capacity", "capacity_gib": gib, "limit_bytes": (gib << 30) - context}
+        {"job": job.line, "why": "capacity", "capacity_gib": gib, "limit_bytes": available.get((job.line, gib))}
         for job in jobs
         if peaks[job.line] > CAPACITIES_GIB[0] << 30
         for gib in enclosing(peaks[job.line])
@@ -64,9 +68,11 @@ def main() -> int:
     estimates = {row["job"]: row["reserved_bytes"] for row in rows(RESULTS / "estimates.jsonl")}
     jobs = [job for job in joblists.read() if job.line in recorded]
     jobs = [job for job in jobs if not any(word in job.line for word in OTHER_BACKENDS)]
-    chosen = choose(joblists.drawn(jobs), recorded, estimates, gpus.find("h200").context_bytes)
+    capacities = [row for row in rows(RESULTS / "estimates_capacity.jsonl") if "available_bytes" in row]
+    available = {(row["job"], row["capacity_gib"]): row["available_bytes"] for row in capacities}
+    chosen = choose(joblists.drawn(jobs), recorded, estimates, available)
     SECOND_STAGE.write_text("".join(json.dumps(row) + "\n" for row in chosen))
-    missing = [row["job"] for row in chosen if row["why"] == "estimate" and row["limit_bytes"] is None]
+    missing = [row["job"] for row in chosen if row["why"] != "minimum" and row["limit_bytes"] is None]
     print(f"{len(chosen)} checks; {len(missing)} of them wait for an estimate")
     return 0
 

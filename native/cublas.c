@@ -27,6 +27,7 @@ enum { CUDART_VERSION = 12080 };
 #endif
 
 struct handle {
+    int device;
     void *stream, *workspace, *bit_count;
     size_t workspace_bytes;
     int pointer_mode, math_mode, atomics_mode, sm_target;
@@ -35,28 +36,37 @@ struct handle {
 
 static void *logger;
 
-/* Seen on an H200: the first handle takes 64 MiB of addresses. */
-static void take_own_memory(void)
+/* Seen on an H200: every handle takes 64 MiB, but only those of the first bear on the addresses of others. It also brings
+ * 2 MiB of machine code. */
+#define HANDLE_BYTES (64ull << 20)
+#define CODE_BYTES (2ull << 20)
+
+static bool take_own_memory(int device)
 {
     static bool taken[VEST_MAX_DEVICES];
-    if (!__atomic_exchange_n(&taken[vest_device()], true, __ATOMIC_RELAXED))
-        vest_context_grow(64ull << 20);
+    bool first = !__atomic_exchange_n(&taken[device], true, __ATOMIC_RELAXED);
+    if (first)
+        vest_context_grow(HANDLE_BYTES);
+    return vest_library_takes("cublas", device, HANDLE_BYTES + (first ? CODE_BYTES : 0));
 }
 
 VEST_EXPORT int cublasCreate_v2(struct handle **out)
 {
     if (!out)
         return INVALID_VALUE;
-    *out = calloc(1, sizeof **out);
+    struct handle made = {.device = vest_device()};
+    made.special_values = 0xffff; /* CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_DEFAULT */
+    *out = take_own_memory(made.device) ? malloc(sizeof **out) : NULL;
     if (!*out)
         return ALLOC_FAILED;
-    (*out)->special_values = 0xffff; /* CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_DEFAULT */
-    take_own_memory();
+    **out = made;
     return SUCCESS;
 }
 
 VEST_EXPORT int cublasDestroy_v2(struct handle *handle)
 {
+    if (handle)
+        vest_library_gives("cublas", handle->device, HANDLE_BYTES);
     free(handle);
     return SUCCESS;
 }

@@ -15,8 +15,13 @@
 enum { SUCCESS = CUDNN_SUCCESS, ALLOC_FAILED = CUDNN_ALLOC_FAILED };
 
 struct handle {
+    int device;
     void *stream;
 };
+
+/* Seen on an H200: what every handle takes, and the machine code of plans, 2 to 8 MiB in all, booked with the first. */
+#define HANDLE_BYTES (8ull << 20)
+#define CODE_BYTES (8ull << 20)
 
 void *vest_cudnn_real(const char *name)
 {
@@ -35,12 +40,23 @@ void *vest_cudnn_real(const char *name)
 
 VEST_EXPORT int cudnnCreate(struct handle **out)
 {
+    static bool taken[VEST_MAX_DEVICES];
+    int device = vest_device();
+    bool first = !__atomic_exchange_n(&taken[device], true, __ATOMIC_RELAXED);
+    *out = NULL;
+    if (!vest_library_takes("cudnn", device, HANDLE_BYTES + (first ? CODE_BYTES : 0)))
+        return ALLOC_FAILED;
     *out = calloc(1, sizeof **out);
-    return *out ? SUCCESS : ALLOC_FAILED;
+    if (!*out)
+        return ALLOC_FAILED;
+    (*out)->device = device;
+    return SUCCESS;
 }
 
 VEST_EXPORT int cudnnDestroy(struct handle *handle)
 {
+    if (handle)
+        vest_library_gives("cudnn", handle->device, HANDLE_BYTES);
     free(handle);
     return SUCCESS;
 }

@@ -33,6 +33,7 @@ static const int VERSION[3] = {11, 7, 3};
 #endif
 
 struct handle {
+    int device;
     void *stream;
     int deterministic, math_mode, emulation_strategy;
 };
@@ -41,7 +42,28 @@ struct handle {
     VEST_EXPORT int creator(void **out) { return create(out, sizeof(struct handle)); }                                 \
     VEST_EXPORT int destroyer(void *object) { return destroy(object); }
 
-OBJECT(cusolverDnCreate, cusolverDnDestroy)
+#define DENSE_BYTES (96ull << 20) /* what a handle takes on an H200 */
+
+VEST_EXPORT int cusolverDnCreate(struct handle **out)
+{
+    int device = vest_device();
+    if (!out)
+        return INVALID_VALUE;
+    if (!vest_library_takes("cusolver", device, DENSE_BYTES))
+        return ALLOC_FAILED;
+    int status = create((void **)out, sizeof **out);
+    if (status == SUCCESS)
+        (*out)->device = device;
+    return status;
+}
+
+VEST_EXPORT int cusolverDnDestroy(struct handle *handle)
+{
+    if (handle)
+        vest_library_gives("cusolver", handle->device, DENSE_BYTES);
+    return destroy(handle);
+}
+
 OBJECT(cusolverSpCreate, cusolverSpDestroy)
 OBJECT(cusolverDnCreateParams, cusolverDnDestroyParams)
 OBJECT(cusolverDnCreateSyevjInfo, cusolverDnDestroySyevjInfo)

@@ -252,9 +252,9 @@ def ask_stand_ins(rows: Iterable[Row], folder: Path) -> list[Row]:
 
 def answer_rows(folder: Path) -> None:
     """The other end of `ask_stand_ins`. A library logs a guess once in a process: every row gets a process."""
-    libraries = Libraries(folder)
     trace = Path(os.environ["VERITASEST_TRACE"])
-    trace.touch()
+    trace.touch()  # before the libraries are loaded: they never create it
+    libraries = Libraries(folder)
     for text in sys.stdin:
         read, write = os.pipe()
         before = trace.stat().st_size

@@ -51,7 +51,8 @@ struct range {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 pthread_mutex_t vest_memory_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct range *ranges;
-static uint64_t used[VEST_MAX_DEVICES];
+static uint64_t used[VEST_MAX_DEVICES];      /* by the job's allocations */
+static uint64_t libraries[VEST_MAX_DEVICES]; /* by libraries for themselves, beyond the context at its start */
 static uint8_t *is_ours; /* one byte for each 32 MiB of address space */
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -201,16 +202,62 @@ static uintptr_t place(enum vest_owner owner, int device, uint64_t bytes)
     return added ? fresh->base : 0;
 }
 
+/* What allocations may add up to: the limit, or less where libraries took what the device had left. */
+static uint64_t room(int device)
+{
+    const struct vest_gpu *gpu = vest_gpu();
+    if (gpu->limit_bytes == UINT64_MAX)
+        return UINT64_MAX;
+    uint64_t outside = gpu->context_bytes + libraries[device];
+    uint64_t left = outside < gpu->total_bytes ? gpu->total_bytes - outside : 0;
+    return left < gpu->limit_bytes ? left : gpu->limit_bytes;
+}
+
 /* Books `bytes` if the device has them left. */
 static bool take(int device, uint64_t bytes)
 {
-    uint64_t limit = vest_gpu()->limit_bytes;
+    uint64_t limit = room(device);
     if (used[device] > limit || bytes > limit - used[device]) {
-        vest_log_refused(device, bytes, used[device], limit);
+        vest_log_refused("job", device, bytes, used[device], limit);
         return false;
     }
     used[device] += bytes;
     return true;
+}
+
+static void book_library(const char *library, int device, int64_t bytes)
+{
+    libraries[device] += (uint64_t)bytes;
+    vest_log_library(library, device, bytes, libraries[device]);
+}
+
+bool vest_library_takes(const char *library, int device, uint64_t bytes)
+{
+    const struct vest_gpu *gpu = vest_gpu();
+    pthread_mutex_lock(&vest_memory_lock);
+    uint64_t taken = gpu->context_bytes + libraries[device] + used[device];
+    bool fits = gpu->limit_bytes == UINT64_MAX || (taken <= gpu->total_bytes && bytes <= gpu->total_bytes - taken);
+    if (fits)
+        book_library(library, device, (int64_t)bytes);
+    else
+        vest_log_refused(library, device, bytes, used[device], room(device));
+    pthread_mutex_unlock(&vest_memory_lock);
+    return fits;
+}
+
+void vest_library_gives(const char *library, int device, uint64_t bytes)
+{
+    pthread_mutex_lock(&vest_memory_lock);
+    book_library(library, device, -(int64_t)bytes);
+    pthread_mutex_unlock(&vest_memory_lock);
+}
+
+uint64_t vest_outside_bytes(int device)
+{
+    pthread_mutex_lock(&vest_memory_lock);
+    uint64_t bytes = vest_gpu()->context_bytes + libraries[device];
+    pthread_mutex_unlock(&vest_memory_lock);
+    return bytes;
 }
 
 /* What the context holds, where it bears on addresses. On an H200: 64 MiB, a range with 24 MiB to spare, and the kernels'
@@ -218,6 +265,17 @@ static bool take(int device, uint64_t bytes)
  * order is taken to be the same. */
 #define LOCAL_MEMORY (414ull << 20)
 #define LOCAL_MEMORY_LAUNCHED (506ull << 20)
+
+/* Beside what that pool grows by, the first launch brings 2 MiB of machine code. */
+#define CODE (2ull << 20)
+
+/* Local memory is there for every thread that the device can hold at once: 132 x 2048 of them on an H200. */
+static uint64_t launch_growth(void)
+{
+    const struct vest_gpu *gpu = vest_gpu();
+    uint64_t threads = (uint64_t)gpu->sms * (uint64_t)gpu->threads_sm;
+    return round_up((LOCAL_MEMORY_LAUNCHED - LOCAL_MEMORY) / 2048 * threads / 132, GRANULE) + CODE;
+}
 
 static struct range *local_memory[VEST_MAX_DEVICES];
 
@@ -262,6 +320,7 @@ void vest_launched(void)
     local_memory[device] = add_context_range(device, LOCAL_MEMORY_LAUNCHED);
     if (old)
         remove_piece(old, old->pieces);
+    book_library("kernels", device, (int64_t)launch_growth());
     pthread_mutex_unlock(&vest_memory_lock);
 }
 
@@ -337,11 +396,13 @@ bool vest_find(const void *address, struct vest_extent *out)
 void vest_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     const struct vest_gpu *gpu = vest_gpu();
-    uint64_t usable = gpu->total_bytes - gpu->context_bytes;
+    pthread_mutex_lock(&vest_memory_lock);
+    uint64_t outside = gpu->context_bytes + libraries[device];
+    uint64_t usable = outside < gpu->total_bytes ? gpu->total_bytes - outside : 0;
     if (gpu->limit_bytes < usable)
         usable = gpu->limit_bytes;
-    uint64_t taken = vest_used_bytes(device);
-    *free_bytes = taken < usable ? usable - taken : 0;
+    *free_bytes = used[device] < usable ? usable - used[device] : 0;
+    pthread_mutex_unlock(&vest_memory_lock);
     *total_bytes = gpu->total_bytes;
 }
 

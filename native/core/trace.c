@@ -58,10 +58,16 @@ void vest_log_segment(const char *op, int device, uint64_t bytes, uintptr_t addr
            (unsigned long long)bytes, (unsigned long long)address, (unsigned long long)used_bytes);
 }
 
-void vest_log_refused(int device, uint64_t bytes, uint64_t used_bytes, uint64_t limit_bytes)
+void vest_log_refused(const char *owner, int device, uint64_t bytes, uint64_t used_bytes, uint64_t limit_bytes)
 {
-    append("refused", "\"device\":%d,\"bytes\":%llu,\"used_bytes\":%llu,\"limit_bytes\":%llu", device,
-           (unsigned long long)bytes, (unsigned long long)used_bytes, (unsigned long long)limit_bytes);
+    append("refused", "\"owner\":\"%s\",\"device\":%d,\"bytes\":%llu,\"used_bytes\":%llu,\"limit_bytes\":%llu", owner,
+           device, (unsigned long long)bytes, (unsigned long long)used_bytes, (unsigned long long)limit_bytes);
+}
+
+void vest_log_library(const char *library, int device, int64_t bytes, uint64_t libraries_bytes)
+{
+    append("library", "\"library\":\"%s\",\"device\":%d,\"bytes\":%lld,\"libraries_bytes\":%llu", library, device,
+           (long long)bytes, (unsigned long long)libraries_bytes);
 }
 
 void vest_log_misuse(const char *what, uintptr_t address)

@@ -23,7 +23,7 @@ struct vest_gpu {
     int driver;              /* CUDA version the driver speaks, 13000 */
     uint64_t total_bytes;    /* what the driver calls total memory */
     uint64_t context_bytes;  /* taken by the CUDA context before the first allocation */
-    uint64_t limit_bytes;    /* what allocations may add up to; UINT64_MAX: no limit */
+    uint64_t limit_bytes;    /* what allocations may add up to, libraries permitting; UINT64_MAX: no limit at all */
     int clock_khz, memory_clock_khz, bus_bits, l2_bytes;
     int shared_sm_bytes, shared_optin_bytes, regs_sm, threads_sm, blocks_sm;
 };
@@ -40,10 +40,16 @@ VEST_EXPORT bool vest_free(void *address);
 VEST_EXPORT void vest_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes);
 VEST_EXPORT uint64_t vest_used_bytes(int device);
 
-/* Called with every kernel launch; the first one of a device moves the context's memory about. */
+/* Called with every kernel launch; the first one of a device moves the context's memory about, and makes it grow. */
 VEST_EXPORT void vest_launched(void);
 
-/* A library took memory of its own: it has addresses, but is not part of the job's books. */
+/* Memory outside the job's books: the context, and what libraries take for themselves. It is gone from the device all the
+ * same. vest_library_takes is false, and nothing is taken, where the device has no room left. */
+VEST_EXPORT bool vest_library_takes(const char *library, int device, uint64_t bytes);
+VEST_EXPORT void vest_library_gives(const char *library, int device, uint64_t bytes);
+VEST_EXPORT uint64_t vest_outside_bytes(int device);
+
+/* Addresses that such memory has, where they bear on those of the job. */
 VEST_EXPORT void vest_context_grow(uint64_t bytes);
 
 /* What a device address belongs to; false when it is not live device memory. */
@@ -128,7 +134,8 @@ VEST_EXPORT bool vest_capture_end(struct vest_stream *stream);
 
 /* The event log: one JSON object a line, appended to VERITASEST_TRACE. */
 VEST_EXPORT void vest_log_segment(const char *op, int device, uint64_t bytes, uintptr_t address, uint64_t used_bytes);
-VEST_EXPORT void vest_log_refused(int device, uint64_t bytes, uint64_t used_bytes, uint64_t limit_bytes);
+VEST_EXPORT void vest_log_refused(const char *owner, int device, uint64_t bytes, uint64_t used_bytes, uint64_t limit_bytes);
+VEST_EXPORT void vest_log_library(const char *library, int device, int64_t bytes, uint64_t libraries_bytes);
 VEST_EXPORT void vest_log_misuse(const char *what, uintptr_t address);
 
 /* Says, once per name, that the estimate leans on something not modelled. `how` is "refused", "guessed", or, for a size

@@ -93,6 +93,38 @@ static void launches_are_not_in_the_books(void)
     vest_launched();
     vest_launched();
     assert(vest_used_bytes(0) == 2 * MIB && logged("\"kind\":\"segment\"") == 1);
+    assert(vest_outside_bytes(0) == (527 + 92 + 2) * MIB && logged("\"kind\":\"library\"") == 1);
+    assert(vest_free(a));
+}
+
+static void a_smaller_gpu_keeps_local_memory_for_fewer_threads(void)
+{
+    vest_launched();
+    assert(vest_outside_bytes(0) == (100 + 14 + 2) * MIB); /* 92 MiB x (40 x 1024) / (132 x 2048) = 13.9 */
+    assert(logged("\"library\":\"kernels\",\"device\":0,\"bytes\":16777216,\"libraries_bytes\":16777216") == 1);
+}
+
+static void what_libraries_take_is_gone_for_the_job(void)
+{
+    uint64_t free_bytes, total_bytes;
+    assert(vest_library_takes("cublas", 0, 64 * MIB) && vest_outside_bytes(0) == 164 * MIB);
+    assert(vest_outside_bytes(1) == 100 * MIB && vest_used_bytes(0) == 0);
+    vest_memory_info(0, &free_bytes, &total_bytes);
+    assert(total_bytes == 1000 * MIB && free_bytes == (1000 - 164) * MIB);
+    assert(!vest_alloc(0, 838 * MIB));
+    void *all = vest_alloc(0, 836 * MIB);
+    assert(all && !vest_library_takes("cudnn", 0, 1));
+    assert(logged("\"owner\":\"job\",\"device\":0,\"bytes\":878706688,") == 1 && logged("\"owner\":\"cudnn\"") == 1);
+    vest_library_gives("cublas", 0, 64 * MIB);
+    assert(vest_library_takes("cudnn", 0, 64 * MIB) && !vest_library_takes("cudnn", 0, 1));
+    assert(vest_free(all));
+}
+
+static void a_limit_on_allocations_is_not_lowered_while_the_device_has_room(void)
+{
+    assert(vest_library_takes("cublas", 0, 64 * MIB));
+    void *a = vest_alloc(0, 10 * MIB);
+    assert(a && !vest_alloc(0, 1));
     assert(vest_free(a));
 }
 
@@ -268,6 +300,10 @@ const struct test memory_tests[] = {
     TEST(without_a_limit_more_than_there_is_can_be_taken, "limit=none;total=1073741824"),
     TEST(wrong_frees_are_reported_and_not_counted, ""),
     TEST(memory_of_the_context_is_not_the_jobs_to_free, ""),
+    TEST(a_smaller_gpu_keeps_local_memory_for_fewer_threads, "sms=40;threads_sm=1024;context=104857600"),
+    TEST(what_libraries_take_is_gone_for_the_job, "count=2;total=1048576000;context=104857600;limit=943718400"),
+    TEST(a_limit_on_allocations_is_not_lowered_while_the_device_has_room,
+         "total=1048576000;context=104857600;limit=10485760"),
     TEST(launches_are_not_in_the_books, ""),
     TEST(the_lowest_gap_is_filled_first, ""),
     TEST(the_lower_range_is_filled_first, ""),

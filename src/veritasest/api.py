@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from veritasest import analysis, device
+from veritasest import analysis, device, gpus
 from veritasest.device import Progress, StopRule
 from veritasest.errors import Interrupted
 from veritasest.job import Job, Seen, discard, prepare, run, run_aside, stop_rule, target_gpu, trace_path_for
@@ -176,16 +176,13 @@ def _assemble(
     warnings: Sequence[str],
 ) -> Estimate:
     judgement = first.judgement
+    gpu = _gpu_facts(job.gpu, analysis.libraries_bytes(shown.trace))
+    if needs.comfortable_bytes is not None:
+        needs = replace(needs, process_bytes=needs.comfortable_bytes + gpu.context_bytes + gpu.libraries_bytes)
     parts: tuple[Part, ...] = analysis.composition(shown.trace)
     return Estimate(
         verdict=judgement.verdict,
-        gpu=GpuFacts(
-            id=job.gpu.id,
-            name=job.gpu.name,
-            capacity_bytes=job.gpu.total_bytes,
-            context_bytes=job.gpu.context_bytes,
-            available_bytes=job.gpu.available_bytes,
-        ),
+        gpu=gpu,
         peak=shown.peak,
         needs=needs,
         steps=shown.steps,
@@ -194,7 +191,7 @@ def _assemble(
         failure=judgement.failure,
         not_modelled=_not_modelled(first.trace, shown.trace),
         assumed=analysis.assumed_values(first.trace, *(() if shown is first else (shown.trace,))),
-        warnings=tuple(dict.fromkeys([*warnings, *_close_call(job, free)])),
+        warnings=tuple(dict.fromkeys([*warnings, *_close_call(job, gpu, free)])),
         composition=parts,
         provenance=_provenance(shown.trace),
         runs=tuple(runs),
@@ -202,13 +199,24 @@ def _assemble(
     )
 
 
-def _close_call(job: Job, free: Seen | None) -> tuple[str, ...]:
-    """An assumed context matters only where the verdict hangs on it."""
-    if free is None or job.gpu.evidence.get("context_bytes") != "assumed":
+def _gpu_facts(gpu: gpus.GPU, libraries_bytes: int) -> GpuFacts:
+    return GpuFacts(
+        id=gpu.id,
+        name=gpu.name,
+        capacity_bytes=gpu.total_bytes,
+        context_bytes=gpu.context_bytes,
+        libraries_bytes=libraries_bytes,
+        available_bytes=max(gpu.available_bytes - libraries_bytes, 0),
+    )
+
+
+def _close_call(job: Job, gpu: GpuFacts, free: Seen | None) -> tuple[str, ...]:
+    """What was not measured matters only where the verdict hangs on it."""
+    if free is None or job.gpu.evidence.get("context_bytes") == "measured":
         return ()
-    if abs(job.gpu.available_bytes - free.peak.reserved_bytes) > job.gpu.context_bytes:
+    if abs(gpu.available_bytes - free.peak.reserved_bytes) > gpu.context_bytes + gpu.libraries_bytes:
         return ()
-    return (f"a close call: the size of the CUDA context on an {job.gpu.name} is assumed, not measured",)
+    return (f"a close call: what the CUDA context and libraries take on an {gpu.name} is assumed, not measured",)
 
 
 def _not_modelled(*traces: Trace) -> tuple[NotModelled, ...]:

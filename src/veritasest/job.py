@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from veritasest import analysis, device, gpus
@@ -16,6 +16,8 @@ from veritasest.errors import Interrupted, UnsupportedEnvironment, UsageError
 from veritasest.result import Peak, Run
 from veritasest.trace import Exit, Trace, read
 from veritasest.units import parse_bytes
+
+LIBRARIES_ROOM = 2 << 30  # more than libraries take for themselves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +128,7 @@ def run(
     outcome = device.launch(
         job.command,
         installation=job.installation,
-        gpu=_with_room(job.gpu, limit_bytes),
+        gpu=job.gpu,
         build=job.build,
         limit_bytes=limit_bytes,
         stop=job.stop,
@@ -166,17 +168,18 @@ def run_aside(
     aside = path.with_name(f"{path.name}.{suffix}")
     discard(aside)
     try:
-        return run(job, aside, limit_bytes, silent=True, guesses=guesses, choices=choices)
+        roomy = replace(job, gpu=_with_room(job.gpu, limit_bytes))
+        return run(roomy, aside, limit_bytes, silent=True, guesses=guesses, choices=choices)
     finally:
         if not keep:
             discard(aside)
 
 
 def _with_room(gpu: gpus.GPU, limit_bytes: int | None) -> gpus.GPU:
-    """A trial above the GPU's own capacity needs a GPU that has it: total and free memory must agree."""
-    if limit_bytes is None or limit_bytes <= gpu.available_bytes:
+    """A trial limits allocations alone. Near the GPU's own capacity it needs a GPU with room for the libraries, too."""
+    if limit_bytes is None or limit_bytes + LIBRARIES_ROOM <= gpu.available_bytes:
         return gpu
-    return gpu.with_memory(limit_bytes + gpu.context_bytes)
+    return gpu.with_memory(limit_bytes + LIBRARIES_ROOM + gpu.context_bytes)
 
 
 def trace_path_for(trace: str | os.PathLike[str] | None) -> tuple[Path, bool]:

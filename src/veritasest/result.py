@@ -13,12 +13,14 @@ Verdict = Literal["fits", "does_not_fit", "job_failed", "unsupported"]
 
 @dataclass(frozen=True, kw_only=True)
 class GpuFacts:
-    """`available_bytes` is the capacity less the CUDA context: what PyTorch's allocations may add up to."""
+    """`libraries_bytes`: what libraries took for themselves in this job, beside the CUDA context. `available_bytes`:
+    the capacity less both, what PyTorch's allocations may add up to."""
 
     id: str
     name: str
     capacity_bytes: int
     context_bytes: int
+    libraries_bytes: int
     available_bytes: int
 
 
@@ -38,7 +40,8 @@ class Peak:
 @dataclass(frozen=True, kw_only=True)
 class Needs:
     """`comfortable_bytes`: peak reserved when nothing presses. `minimum_bytes`: the smallest capacity at which the job
-    still completed, None unless asked for. Neither includes the CUDA context.
+    still completed, None unless asked for. Neither includes the CUDA context and what libraries take for themselves;
+    `process_bytes` is the first with both, as nvidia-smi would show it.
 
     The ranges are what the two become when every size that is a guess takes its lower or its upper bound; None when the
     estimate leans on no such guess. `assumed_range_bytes`: what the first becomes when every choice that the program
@@ -47,6 +50,7 @@ class Needs:
 
     comfortable_bytes: int | None
     minimum_bytes: int | None
+    process_bytes: int | None = None
     comfortable_range_bytes: tuple[int, int] | None = None
     minimum_range_bytes: tuple[int, int] | None = None
     assumed_range_bytes: tuple[int, int] | None = None

@@ -12,6 +12,7 @@ from veritasest.analysis import (
     assumed_values,
     composition,
     judge,
+    libraries_bytes,
     peak,
     sizes_are_assumed,
     smallest_that_completes,
@@ -25,6 +26,7 @@ from veritasest.trace import (
     Exit,
     Header,
     JobException,
+    Library,
     OutOfMemory,
     Process,
     Refused,
@@ -74,6 +76,15 @@ def test_the_reserved_peak_is_the_highest_water_mark_and_knows_its_step() -> Non
 def test_processes_on_one_device_add_up_and_the_fullest_device_counts() -> None:
     found = peak(trace(segment(5, pid=1), segment(6, pid=2), segment(9, pid=3, device=1)))
     assert (found.reserved_bytes, found.device) == (5 + 6, 0)
+
+
+def library(held: int, *, pid: int = 1, device: int = 0) -> Library:
+    return Library(pid=pid, t=0, library="cublas", device=device, bytes=0, libraries_bytes=held)
+
+
+def test_what_libraries_hold_is_counted_like_the_jobs_own_memory() -> None:
+    held = trace(library(64), library(128), library(64), library(8, pid=2), library(130, pid=3, device=1))
+    assert (libraries_bytes(held), libraries_bytes(trace())) == (128 + 8, 0)
 
 
 def test_an_empty_trace_has_an_empty_peak() -> None:
@@ -211,6 +222,26 @@ def test_an_uncaught_out_of_memory_error_does_not_fit_and_names_the_line() -> No
     assert found.failure is not None
     assert (found.failure.requested_bytes, found.failure.step, found.failure.line) == (3 * MIB, 1, 9)
     assert "3.00 MiB" in found.failure.message
+
+
+@pytest.mark.parametrize(
+    ("owner", "pid", "message", "verdict"),
+    [
+        ("cublas", 1, "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", "does_not_fit"),
+        ("job", 1, "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", "job_failed"),
+        ("cublas", 2, "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", "job_failed"),
+        ("cublas", 1, "division by zero", "job_failed"),
+    ],
+)
+def test_a_library_without_room_for_itself_is_out_of_memory(owner: str, pid: int, message: str, verdict: str) -> None:
+    refused = Refused(pid=pid, t=1, device=0, bytes=64 * MIB, used_bytes=1, limit_bytes=2, owner=owner)
+    raised = JobException(pid=1, t=2, type="RuntimeError", message=message, file="train.py", line=3)
+    found = judge(trace(PROCESS, segment(1), refused, raised, ended(1)))
+    assert found.verdict == verdict
+    if verdict == "does_not_fit":
+        assert found.failure is not None
+        assert (found.failure.kind, found.failure.requested_bytes, found.failure.line) == ("oom", 64 * MIB, 3)
+        assert "cublas" in found.failure.message
 
 
 def test_an_out_of_memory_error_the_script_survived_is_a_warning() -> None:

@@ -35,6 +35,21 @@ def test_a_job_that_fits(job: Job) -> None:
     assert (len(found.runs), found.trace_path, found.provenance.torch) == (1, None, "2.11.0+cu130")
 
 
+def test_what_libraries_take_is_not_there_for_the_job(job: Job) -> None:
+    job("trace.write('library', library='cublas', device=0, bytes=1 << 26, libraries_bytes=1 << 26)\n" + TRAINS)
+    found = veritasest.estimate(["train.py"], gpu="h200", memory="4GiB")
+    outside = (527 + 64) << 20
+    assert (found.gpu.libraries_bytes, found.gpu.available_bytes) == (64 << 20, 4 * GIB - outside)
+    assert found.needs.process_bytes == 3 * GIB + outside
+    assert not [warning for warning in found.warnings if "close call" in warning]  # this context was measured
+
+
+def test_what_was_not_measured_is_said_where_the_verdict_hangs_on_it(job: Job) -> None:
+    job(TRAINS)
+    close, far = (veritasest.estimate(["train.py"], gpu="rtx-4090", memory=size) for size in ("3.5GiB", "8GiB"))
+    assert [any("close call" in warning for warning in found.warnings) for found in (close, far)] == [True, False]
+
+
 def test_a_job_that_does_not_fit_is_run_again_without_limit(job: Job) -> None:
     job(NEEDS_20_GIB)
     found = veritasest.estimate(["train.py"], memory="8GiB")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 from pathlib import Path
@@ -106,12 +107,13 @@ def test_what_the_second_stage_checks_does_not_depend_on_the_estimates() -> None
     jobs = joblists.drawn(joblists.read())
     peaks = {job.line: 3 * GIB * (1 + len(job.line) % 9) for job in jobs}
 
-    def without_limits(estimates: dict[str, int]) -> list[tuple]:
-        return [(row["job"], row["why"], row.get("capacity_gib")) for row in choose(jobs, peaks, estimates, 1 << 29)]
+    def without_limits(estimates: dict[str, int], available: int) -> list[tuple]:
+        chosen = choose(jobs, peaks, estimates, dict.fromkeys(itertools.product(peaks, CAPACITIES_GIB), available))
+        return [(row["job"], row["why"], row.get("capacity_gib")) for row in chosen]
 
     wrong = {line: 7 * peak for line, peak in peaks.items()}
-    assert without_limits(peaks) == without_limits(wrong) == without_limits({})
-    kinds = [why for _, why, _ in without_limits({})]
+    assert without_limits(peaks, GIB) == without_limits(wrong, 9 * GIB) == without_limits({}, 0)
+    kinds = [why for _, why, _ in without_limits({}, 0)]
     assert kinds.count("estimate") >= 150
     assert kinds.count("capacity") >= 150
     assert kinds.count("minimum") >= sum(MINIMUMS.values()) >= 40

@@ -15,7 +15,8 @@ limit_rows = st.lists(
             "job": st.sampled_from(list(LISTS)),
             "why": st.sampled_from(["estimate", "capacity"]),
             "limit_bytes": st.integers(1, 5),
-            "predicted": st.sampled_from(["fits", "does_not_fit"]),
+            "capacity_gib": st.sampled_from([8, 12]),
+            "predicted": st.sampled_from(["fits", "does_not_fit", None]),
             "completed": st.booleans(),
             "out_of_memory": st.booleans(),
         }
@@ -27,7 +28,7 @@ limit_rows = st.lists(
 def test_every_check_of_the_second_stage_works_fails_or_is_void(rows: list[dict], present: int | None) -> None:
     judged = checks.judge(rows, dict.fromkeys(LISTS, present), 10)
     reruns = {row["job"] for row in rows if row["why"] == "estimate"}
-    verdicts = {(row["job"], row["limit_bytes"]) for row in rows if row["why"] == "capacity"}
+    verdicts = {(row["job"], row["capacity_gib"]) for row in rows if row["why"] == "capacity"}
     found = scoring.failures(judged)
     assert found["checks"] + found["void"] == len(reruns) + len(verdicts)
     if found["checks"]:
@@ -93,8 +94,10 @@ def test_a_verdict_counts_as_it_is_predicted_now(tmp_path: Path) -> None:
     folder = fill(tmp_path)
     row = {"job": "a.py", "why": "capacity", "capacity_gib": 8, "limit_bytes": 8 * GIB, "completed": True}
     write(folder / f"{TRUTH}_limits.jsonl", [row])
-    for predicted, outcomes in [(None, (0, 0, 1)), ("does_not_fit", (1, 1, 0)), ("fits", (1, 0, 0))]:
-        now = [{"job": "a.py", "capacity_gib": 8, "verdict": predicted}] if predicted else []
+    cases = [("does_not_fit", 8, (1, 1, 0)), ("fits", 8, (1, 0, 0)), ("fits", 7, (0, 0, 1)), (None, 8, (0, 0, 1))]
+    for predicted, gib, outcomes in cases:
+        found = {"job": "a.py", "capacity_gib": 8, "available_bytes": gib * GIB, "verdict": predicted}
+        now = [found] if predicted else []
         write(folder / "results/estimates_capacity.jsonl", [{"build": "x"}, *now])
         verdicts = summary_of(folder)["second_stage"]["verdicts"]
         assert tuple(verdicts[key] for key in ("checks", "failed", "void")) == outcomes

@@ -30,8 +30,7 @@ def test_under_estimates_are_listed_with_their_cause(folder: Path) -> None:
 def test_the_process_is_titled_as_what_it_is(folder: Path) -> None:
     titles = [line for line in page_of(folder).splitlines() if line.startswith("## ") and "process" in line]
     assert titles == [
-        f"## {group}: process (constant context, not fitted)"
-        for group in ("All jobs", "By family", "By precision", "By optimizer")
+        f"## {group}: process, as NVML sees it" for group in ("All jobs", "By family", "By precision", "By optimizer")
     ]
 
 

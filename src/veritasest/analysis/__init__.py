@@ -4,13 +4,14 @@ from veritasest.analysis.assumed import assumed_values, sizes_are_assumed
 from veritasest.analysis.composition import composition
 from veritasest.analysis.judgement import Judgement, judge, looked_ahead_from
 from veritasest.analysis.minimum import smallest_that_completes
-from veritasest.analysis.peaks import peak, steps
+from veritasest.analysis.peaks import libraries_bytes, peak, steps
 
 __all__ = [
     "Judgement",
     "assumed_values",
     "composition",
     "judge",
+    "libraries_bytes",
     "looked_ahead_from",
     "peak",
     "sizes_are_assumed",

@@ -31,6 +31,7 @@ _STOPPED_BY_US = {"settled", "steps"}
 
 # A library function newer than our tables: the loader names it when torch is imported.
 _MISSING_SYMBOL = re.compile(r"undefined symbol: ((?:cu|nccl|nvml)\w+)")
+_NO_ROOM = re.compile(r"ALLOC_FAILED|out of memory")
 QUIET_STEPS = 2  # a peak that did not move for this many steps counts as settled
 
 
@@ -104,6 +105,23 @@ def _fatal_oom(trace: Trace, ending: Exit) -> Failure | None:
     for event in trace.of(JobException):
         if event.type.endswith("OutOfMemoryError"):
             return Failure(kind="oom", message=event.message, file=event.file, line=event.line, exit_code=ending.code)
+    return _refused_library(trace, ending)
+
+
+def _refused_library(trace: Trace, ending: Exit) -> Failure | None:
+    """A library that finds no room for itself says so with an error of its own: CUBLAS_STATUS_ALLOC_FAILED."""
+    refused = {event.pid: event for event in trace.of(Refused) if event.owner != "job"}
+    for raised in trace.of(JobException):
+        event = refused.get(raised.pid)
+        if event is not None and _NO_ROOM.search(raised.message):
+            return Failure(
+                kind="oom",
+                message=f"no room left for the {format_bytes(event.bytes)} that {event.owner} takes for itself",
+                requested_bytes=event.bytes,
+                file=raised.file,
+                line=raised.line,
+                exit_code=ending.code,
+            )
     return None
 
 

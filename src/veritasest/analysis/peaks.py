@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from veritasest.result import Peak
-from veritasest.trace import Blocks, End, Event, Segment, Step, Trace
+from veritasest.trace import Blocks, End, Event, Library, Segment, Step, Trace
 
 Place = tuple[int, int]  # process, device
 
@@ -25,6 +25,15 @@ def peak(trace: Trace) -> Peak:
         step=_step_of_peak(trace.events, device),
         device=device,
     )
+
+
+def libraries_bytes(trace: Trace) -> int:
+    """What libraries took for themselves, at most, on the device where they took most."""
+    peaks: dict[Place, int] = {}
+    for event in trace.of(Library):
+        place = (event.pid, event.device)
+        peaks[place] = max(peaks.get(place, 0), event.libraries_bytes)
+    return max(_by_device(peaks).values(), default=0)
 
 
 def steps(events: Iterable[Event]) -> int:

@@ -45,7 +45,7 @@ class GPU:
 
     @property
     def available_bytes(self) -> int:
-        """What allocations may add up to: the whole less the CUDA context."""
+        """What is left when the CUDA context is there: for the job's allocations, and for libraries."""
         return self.total_bytes - self.context_bytes
 
     def with_memory(self, total_bytes: int) -> GPU:

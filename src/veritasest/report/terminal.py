@@ -45,8 +45,13 @@ def _facts(estimate: Estimate) -> Iterator[tuple[str, str]]:
         yield (
             "needs",
             f"{format_bytes(needs.comfortable_bytes)}{_between(needs.comfortable_range_bytes)} of the "
-            f"{format_bytes(gpu.available_bytes)} a job can have there "
-            f"({format_bytes(gpu.context_bytes)} go to the CUDA context)",
+            f"{format_bytes(gpu.available_bytes)} a job can have there",
+        )
+    if needs.process_bytes is not None:
+        yield (
+            "process",
+            f"{format_bytes(needs.process_bytes)} in nvidia-smi: {format_bytes(gpu.context_bytes)} more for the CUDA "
+            f"context, {format_bytes(gpu.libraries_bytes)} that libraries take for themselves",
         )
     if needs.minimum_bytes is not None:
         size = f"{format_bytes(needs.minimum_bytes)}{_between(needs.minimum_range_bytes)}"

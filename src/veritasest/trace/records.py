@@ -5,6 +5,7 @@
 | header      | launcher     | first line |
 | process     | agent        | PyTorch was imported |
 | segment     | native       | device memory was taken or given back |
+| library     | native       | a library took device memory for itself, or gave it back |
 | refused     | native       | an allocation did not fit; PyTorch may flush its cache and try again |
 | unmodelled  | native/agent | something the emulation refused or guessed, once per name |
 | assumed     | agent        | the program read a value that nobody computed, once per line and again at the end |
@@ -70,11 +71,24 @@ class Segment(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Library(Event):
+    """`bytes` below zero: given back. `libraries_bytes`: what all of them hold there now, the CUDA context left out."""
+
+    library: str
+    device: int
+    bytes: int
+    libraries_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Refused(Event):
+    """`owner`: "job", or the library that asked."""
+
     device: int
     bytes: int
     used_bytes: int
     limit_bytes: int
+    owner: str = "job"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,6 +222,7 @@ class Exit(Event):
 KINDS: Mapping[str, type[Event]] = {
     "process": Process,
     "segment": Segment,
+    "library": Library,
     "refused": Refused,
     "unmodelled": Unmodelled,
     "assumed": Assumed,
