@@ -86,7 +86,7 @@ def measure(task: Task) -> dict:
 def measure_all(todo: list[Task], store: Store, parallel: int) -> None:
     columns = [TextColumn("{task.description:60.60}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
     with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=Console(stderr=True)) as progress:
-        left = [task for task in todo if task.key not in store.rows]
+        left = [task for task in todo if not store.is_done(task.key)]
         bar = progress.add_task("", total=len(todo), completed=len(todo) - len(left))
         with ThreadPoolExecutor(parallel) as pool:
             for done in as_completed([pool.submit(measure, task) for task in left]):
@@ -102,7 +102,7 @@ def main() -> int:
     parser.add_argument("--only", metavar="PATTERN", default="*", help="jobs like '*vgg*adam *'")
     parser.add_argument("--parallel", type=int, default=os.cpu_count(), metavar="N", help="estimates at a time")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
-    parser.add_argument("--keep", action="store_true", help="keep results of other builds, which are dropped otherwise")
+    parser.add_argument("--keep", action="store_true", help="take results of other builds for good, instead of anew")
     args = parser.parse_args()
     todo = [task for task in tasks(args.kind, args.families) if fnmatch(task.job.line, args.only)]
     if not todo:

@@ -112,6 +112,24 @@ def test_out_of_memory_tells_what_the_job_needs_without_a_limit(estimate):
     assert [one["limit_bytes"] is None for one in run.estimate["runs"]] == [False, True]
 
 
+def test_a_library_that_finds_no_room_for_itself_does_not_fit(estimate):
+    done = estimate(
+        """
+        import torch
+
+        matrix = torch.ones(64, 64, device="cuda")
+        free, _ = torch.cuda.mem_get_info()
+        hog = torch.empty(free - 2**26 + 2**22, dtype=torch.uint8, device="cuda")
+        matrix @ matrix
+        """,
+        "--memory",
+        "2GiB",
+    )
+    assert (done.code, done.estimate["verdict"], done.estimate["failure"]["kind"]) == (3, "does_not_fit", "oom")
+    assert "for the 66.00 MiB that cublas takes for itself" in done.text
+    assert done.estimate["failure"]["line"] == 7
+
+
 def test_out_of_memory_that_the_script_survives_is_no_failure(estimate):
     job = """
         import torch

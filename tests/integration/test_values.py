@@ -228,3 +228,26 @@ def test_random_programs_of_such_operations_give_what_they_give_on_the_cpu(estim
 
 def test_the_gpus_random_numbers_are_plausible_and_repeatable_and_leave_the_cpus_alone(estimate):
     assert_ran_on_known_values(estimate(BOTH + DRAWS))
+
+
+CHECKPOINTED = """
+import torch
+from torch.utils.checkpoint import checkpoint
+
+layer = torch.nn.Linear(1024, 1024, bias=False).cuda()
+given = torch.randn(64, 1024, device="cuda", requires_grad=True)
+(given @ layer.weight).sum().backward()  # cuBLAS takes its workspaces
+for step in range(3):
+    with torch.autocast("cuda", torch.bfloat16):
+        before = torch.cuda.memory_allocated()
+        out = checkpoint(layer, given, use_reentrant=True)
+        kept = torch.cuda.memory_allocated() - before - out.nbytes
+        assert kept == (layer.weight.nbytes + given.nbytes) // 2, (step, kept)  # both are leaves: cast once and kept
+    out.float().sum().backward()
+    del out
+"""
+
+
+def test_weights_recomputed_in_the_backward_pass_are_still_cast_once_a_step(estimate):
+    done = estimate(CHECKPOINTED, "--until-exit")
+    assert done.code == 0, done.text
