@@ -36,7 +36,7 @@ def write():
         if event["action"] == "segment_alloc"
     }}
     actions, sizes = [event["action"] for event in events], [event["size"] for event in events]
-    found = {{"actions": actions, "sizes": sizes, "addresses": [event["addr"] for event in events], "stacks": stacks}}
+    found = {{"actions": actions, "sizes": sizes, "stacks": stacks}}
     with gzip.open(os.environ["BENCHMARK_HISTORY"], "wt") as file:
         json.dump(found, file)
 

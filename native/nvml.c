@@ -296,7 +296,10 @@ static int count_processes(const void *handle, unsigned *room, const void *out)
     return given < 1 || !out ? INSUFFICIENT_SIZE : SUCCESS;
 }
 
-static u64 process_bytes(const void *handle) { return vest_outside_bytes(index_of(handle)) + vest_used_bytes(index_of(handle)); }
+static u64 process_bytes(const void *handle)
+{
+    return vest_outside_bytes(index_of(handle)) + vest_used_bytes(index_of(handle));
+}
 
 VEST_EXPORT int nvmlDeviceGetComputeRunningProcesses(void *handle, unsigned *count, struct process_v1 *out)
 {

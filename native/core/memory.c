@@ -202,15 +202,20 @@ static uintptr_t place(enum vest_owner owner, int device, uint64_t bytes)
     return added ? fresh->base : 0;
 }
 
-/* What allocations may add up to: the limit, or less where libraries took what the device had left. */
+static uint64_t at_most(uint64_t bytes, uint64_t limit) { return bytes < limit ? bytes : limit; }
+
+/* What the context and libraries leave of the device. */
+static uint64_t left_for_job(int device)
+{
+    uint64_t outside = vest_gpu()->context_bytes + libraries[device];
+    return vest_gpu()->total_bytes - at_most(outside, vest_gpu()->total_bytes);
+}
+
+/* What allocations may add up to. Without a limit the device is as large as anybody wants. */
 static uint64_t room(int device)
 {
-    const struct vest_gpu *gpu = vest_gpu();
-    if (gpu->limit_bytes == UINT64_MAX)
-        return UINT64_MAX;
-    uint64_t outside = gpu->context_bytes + libraries[device];
-    uint64_t left = outside < gpu->total_bytes ? gpu->total_bytes - outside : 0;
-    return left < gpu->limit_bytes ? left : gpu->limit_bytes;
+    uint64_t limit = vest_gpu()->limit_bytes;
+    return limit == UINT64_MAX ? limit : at_most(left_for_job(device), limit);
 }
 
 /* Books `bytes` if the device has them left. */
@@ -233,10 +238,9 @@ static void book_library(const char *library, int device, int64_t bytes)
 
 bool vest_library_takes(const char *library, int device, uint64_t bytes)
 {
-    const struct vest_gpu *gpu = vest_gpu();
     pthread_mutex_lock(&vest_memory_lock);
-    uint64_t taken = gpu->context_bytes + libraries[device] + used[device];
-    bool fits = gpu->limit_bytes == UINT64_MAX || (taken <= gpu->total_bytes && bytes <= gpu->total_bytes - taken);
+    uint64_t left = left_for_job(device);
+    bool fits = vest_gpu()->limit_bytes == UINT64_MAX || (used[device] <= left && bytes <= left - used[device]);
     if (fits)
         book_library(library, device, (int64_t)bytes);
     else
@@ -395,15 +399,11 @@ bool vest_find(const void *address, struct vest_extent *out)
 
 void vest_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes)
 {
-    const struct vest_gpu *gpu = vest_gpu();
     pthread_mutex_lock(&vest_memory_lock);
-    uint64_t outside = gpu->context_bytes + libraries[device];
-    uint64_t usable = outside < gpu->total_bytes ? gpu->total_bytes - outside : 0;
-    if (gpu->limit_bytes < usable)
-        usable = gpu->limit_bytes;
-    *free_bytes = used[device] < usable ? usable - used[device] : 0;
+    uint64_t usable = at_most(left_for_job(device), vest_gpu()->limit_bytes);
+    *free_bytes = usable - at_most(used[device], usable);
     pthread_mutex_unlock(&vest_memory_lock);
-    *total_bytes = gpu->total_bytes;
+    *total_bytes = vest_gpu()->total_bytes;
 }
 
 uint64_t vest_used_bytes(int device)
