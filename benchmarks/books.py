@@ -49,6 +49,7 @@ class Books:
     alone: list[dict]  # a sample, estimated one at a time on a quiet machine
     failed_on_gpu: dict[str, dict]
     checks: list[Check]
+    filled: list[dict]  # runs beside a process that left just so much of the GPU
     true_minima: dict[str, dict]
     our_minima: dict[str, int]
     rivals: dict[str, dict[str, dict]]
@@ -102,6 +103,7 @@ def read_books(folder: Path, lists: dict[str, tuple[str, str, str]]) -> Books:
         alone=list(by_job(rows(results / "estimates_alone.jsonl")).values()),
         failed_on_gpu={line: row for line, row in sorted(by_job(recorded).items()) if line not in good},
         checks=judge(read_limits(truth, results), needs, recordings[0]["total_bytes"] if recordings else 0),
+        filled=rows(truth / f"{REFERENCE}_filled.jsonl"),
         true_minima=by_job(rows(truth / f"{REFERENCE}_minimum.jsonl")),
         our_minima={line: row["minimum_bytes"] for line, row in minima.items() if row.get("minimum_bytes")},
         rivals=read_rivals(results / "rivals.jsonl"),

@@ -15,6 +15,7 @@ from pathlib import Path
 import joblists
 from gpu_runs import Gpu
 from record_gpu import file_stem, provenance
+from scoring import is_pressed
 from truth_files import RESULTS, TRUTH, add, peaks, rows
 
 SHORT = 32 << 20
@@ -73,8 +74,9 @@ def main() -> int:
             free_bytes = filler.leave(process_bytes - short_bytes)
             row = {"job": job.line, "free_bytes": free_bytes, "short_bytes": short_bytes, **gpu.run(job, 0)}
             add(path, {**row, "recording": facts["recording"]})
-            pressed = not row["completed"] or row.get("allocator_retries")
-            print("pressed" if pressed else "not pressed", short_bytes >> 20, "MiB short:", job.line, flush=True)
+            print(
+                "pressed" if is_pressed(row) else "not pressed", short_bytes >> 20, "MiB short:", job.line, flush=True
+            )
     filler.stop()
     gpu.close()
     return 0

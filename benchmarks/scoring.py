@@ -38,6 +38,7 @@ KEYS = {
     "by_optimizer": "a group for each optimizer",
     "values_real": "a group, `--values real` on steered jobs; in `assumed` the default on the same jobs",
     "second_stage": "PEF and MCP of `reruns` limited to the estimate, `verdicts` at capacities, and `all`",
+    "filled": "runs on a full GPU, with the estimated process left free or `short_mib` less: how many were `pressed`",
     "repeats": "the GPU against itself: errors of runs without pressure against the recorded peak of the same job",
     "minimum": "errors of the minimum capacity; `inside`: number within the GPU's own last bracket; `lowest_percent`",
     "under_estimates": "`count` of reserved peaks estimated too low, and how many `without_cause`",
@@ -143,6 +144,18 @@ def repeats(books: Books) -> dict:
         if LIMIT_SENSITIVE not in check.line
     ]
     return errors(pairs)
+
+
+def is_pressed(row: dict) -> bool:
+    return not row["completed"] or row["allocator_retries"] > 0
+
+
+def filled(books: Books) -> list[dict]:
+    found = []
+    for short in sorted({row["short_bytes"] for row in books.filled}):
+        runs = [is_pressed(row) for row in books.filled if row["short_bytes"] == short]
+        found.append({"short_mib": short >> 20, "runs": len(runs), "pressed": sum(runs)})
+    return found
 
 
 def would_work(estimate: int, truth: dict, minimum_bytes: int | None) -> bool | None:
@@ -251,6 +264,7 @@ def summarise(books: Books) -> dict:
             "reruns": failures(kinds["rerun"]),
             "verdicts": failures(kinds["verdict"]),
         },
+        "filled": filled(books),
         "repeats": repeats(books),
         "minimum": minimum(books),
         "under_estimates": {

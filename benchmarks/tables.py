@@ -101,8 +101,11 @@ def stage_tables(books: Books, summary: dict) -> list[str]:
     none = "None." if books.checks else NOTHING
     again = [["second run", *error_cells(summary["repeats"])]] if summary["repeats"]["jobs"] else []
     twice = "Runs under limits at or above the recorded peak. Where they differ, no estimate is exact for both."
+    full = [[f"{row['short_mib']} MiB", row["runs"], row["pressed"]] for row in summary["filled"]]
+    beside = "Another process leaves of the GPU the estimated process, or less; nothing limits PyTorch."
     return [
         markdown("The GPU against itself: reserved bytes", ["", *ERRORS], again, note=twice),
+        markdown("A GPU that is really full", ["short by", "runs", "pressed"], full, note=beside),
         markdown("Second stage", ["", "checks", "failed", "PEF", "MCP, GiB", "void"], rows if books.checks else []),
         markdown("Second stage: verdicts by capacity", by_capacity, capacity_rows(books.checks)),
         markdown("Second stage: every failed or void check", headers, bad, empty=none),

@@ -103,6 +103,16 @@ def test_a_verdict_counts_as_it_is_predicted_now(tmp_path: Path) -> None:
         assert tuple(verdicts[key] for key in ("checks", "failed", "void")) == outcomes
 
 
+def test_a_full_gpu_presses_a_job_that_fails_or_has_to_try_again(tmp_path: Path) -> None:
+    folder = fill(tmp_path)
+    well = {"job": "a.py", "short_bytes": 0, "completed": True, "allocator_retries": 0}
+    again = {**well, "short_bytes": 32 << 20, "allocator_retries": 1}
+    write(folder / f"{TRUTH}_filled.jsonl", [well, again, {**again, "completed": False, "allocator_retries": 0}])
+    enough, short = summary_of(folder)["filled"]
+    assert enough == {"short_mib": 0, "runs": 1, "pressed": 0}
+    assert short == {"short_mib": 32, "runs": 2, "pressed": 2}
+
+
 def test_the_gpu_is_compared_with_itself_only_where_no_limit_pressed(tmp_path: Path) -> None:
     folder = fill(tmp_path)  # every job's recorded peak is 1000
     run = {"why": "capacity", "capacity_gib": 1, "completed": True, "out_of_memory": False}
