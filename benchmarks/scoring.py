@@ -134,20 +134,21 @@ def minimum(books: Books) -> dict:
     return errors(pairs) | {"inside": inside, "lowest_percent": figure(min, signed)}
 
 
+def is_pressed(row: dict) -> bool:
+    """Whether a run on the GPU had less memory than it would have taken."""
+    return not row["completed"] or row.get("allocator_retries", 0) > 0
+
+
 def repeats(books: Books) -> dict:
     """The GPU against itself: runs of the second stage that no limit pressed, as estimates of the recorded peak."""
     recorded = {job.line: job.truth["reserved_bytes"] for job in books.scored}
     pairs = [
         (check.row.get("reserved_bytes"), recorded[check.line])
         for check in books.checks
-        if check.row["completed"] and check.row["limit_bytes"] >= recorded.get(check.line, math.inf)
+        if not is_pressed(check.row) and check.row["limit_bytes"] >= recorded.get(check.line, math.inf)
         if LIMIT_SENSITIVE not in check.line
     ]
     return errors(pairs)
-
-
-def is_pressed(row: dict) -> bool:
-    return not row["completed"] or row["allocator_retries"] > 0
 
 
 def filled(books: Books) -> list[dict]:

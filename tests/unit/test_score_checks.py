@@ -119,6 +119,7 @@ def test_the_gpu_is_compared_with_itself_only_where_no_limit_pressed(tmp_path: P
     pressed = {**run, "job": "a.py", "limit_bytes": 999, "reserved_bytes": 990}
     same = {**run, "job": "b.py", "limit_bytes": 1000, "reserved_bytes": 1000}
     other = {**run, "job": "c.py", "limit_bytes": 2000, "reserved_bytes": 980}
-    write(folder / f"{TRUTH}_limits.jsonl", [pressed, same, other])
+    tried_again = {**other, "capacity_gib": 2, "allocator_retries": 1}
+    write(folder / f"{TRUTH}_limits.jsonl", [pressed, same, other, tried_again])
     found = summary_of(folder)["repeats"]
     assert (found["jobs"], found["exact_share"], found["worst_percent"]) == (2, 0.5, -2)
