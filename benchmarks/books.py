@@ -63,8 +63,8 @@ def by_job(found: Iterable[dict]) -> dict[str, dict]:
 
 def read_limits(truth: Path, results: Path) -> list[dict]:
     """The runs of the second stage, each with the verdict that is predicted now for its capacity and limit."""
-    capacities = [row for row in rows(results / "estimates_capacity.jsonl") if "available_bytes" in row]
-    verdicts = {(row["job"], row["capacity_gib"], row["available_bytes"]): row["verdict"] for row in capacities}
+    capacities = rows(results / "estimates_capacity.jsonl")
+    verdicts = {(row["job"], row["capacity_gib"], row.get("available_bytes")): row["verdict"] for row in capacities}
     limits = rows(truth / f"{REFERENCE}_limits.jsonl")
     return [
         row | {"predicted": verdicts.get((row["job"], row.get("capacity_gib"), row["limit_bytes"]))} for row in limits

@@ -53,7 +53,11 @@ def chosen(count: int) -> list[tuple[joblists.Job, int]]:
     """By a hash of the line: jobs that run alike each time, with the process estimated for them."""
     estimated = {row["job"]: row for row in rows(RESULTS / "estimates.jsonl")}
     recorded = peaks()
-    jobs = [job for job in joblists.drawn(joblists.read()) if job.line in recorded and not job.variables]
+    jobs = [
+        job
+        for job in joblists.drawn(joblists.read())
+        if job.line in recorded.keys() & estimated.keys() and not job.variables
+    ]
     same = [job for job in jobs if estimated[job.line]["reserved_bytes"] == recorded[job.line]["reserved_bytes"]]
     sizes = [(job, estimated[job.line]["process_bytes"]) for job in same]
     return [(job, size) for job, size in sizes if size and size < LARGEST][:count]

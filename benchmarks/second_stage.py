@@ -44,7 +44,7 @@ def choose(
     jobs: list[joblists.Job],
     peaks: dict[str, int],
     estimates: dict[str, int],
-    available: dict[tuple[str, int], int],
+    available: dict[tuple[str, int], int | None],
 ) -> list[dict]:
     """Jobs in drawn order; a need below the smallest capacity says nothing about verdicts."""
     reruns = [{"job": job.line, "why": "estimate", "limit_bytes": estimates.get(job.line)} for job in jobs[:RERUNS]]
@@ -68,8 +68,8 @@ def main() -> int:
     estimates = {row["job"]: row["reserved_bytes"] for row in rows(RESULTS / "estimates.jsonl")}
     jobs = [job for job in joblists.read() if job.line in recorded]
     jobs = [job for job in jobs if not any(word in job.line for word in OTHER_BACKENDS)]
-    capacities = [row for row in rows(RESULTS / "estimates_capacity.jsonl") if "available_bytes" in row]
-    available = {(row["job"], row["capacity_gib"]): row["available_bytes"] for row in capacities}
+    capacities = rows(RESULTS / "estimates_capacity.jsonl")
+    available = {(row["job"], row["capacity_gib"]): row.get("available_bytes") for row in capacities}
     chosen = choose(joblists.drawn(jobs), recorded, estimates, available)
     SECOND_STAGE.write_text("".join(json.dumps(row) + "\n" for row in chosen))
     missing = [row["job"] for row in chosen if row["why"] != "minimum" and row["limit_bytes"] is None]

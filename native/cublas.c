@@ -36,37 +36,31 @@ struct handle {
 
 static void *logger;
 
-/* Seen on an H200: every handle takes 64 MiB, but only those of the first bear on the addresses of others. It also brings
- * 2 MiB of machine code. */
-#define HANDLE_BYTES (64ull << 20)
-#define CODE_BYTES (2ull << 20)
-
-static bool take_own_memory(int device)
-{
-    static bool taken[VEST_MAX_DEVICES];
-    bool first = !__atomic_exchange_n(&taken[device], true, __ATOMIC_RELAXED);
-    if (first)
-        vest_context_grow(HANDLE_BYTES);
-    return vest_library_takes("cublas", device, HANDLE_BYTES + (first ? CODE_BYTES : 0));
-}
+/* Seen on an H200. The first handle also brings machine code. */
+static struct vest_library own_memory = {
+    .name = "cublas",
+    .handle_bytes = 64ull << 20,
+    .first_bytes = 2ull << 20,
+    .first_addresses = 64ull << 20,
+};
 
 VEST_EXPORT int cublasCreate_v2(struct handle **out)
 {
     if (!out)
         return INVALID_VALUE;
-    struct handle made = {.device = vest_device()};
-    made.special_values = 0xffff; /* CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_DEFAULT */
-    *out = take_own_memory(made.device) ? malloc(sizeof **out) : NULL;
+    int device = vest_device();
+    *out = vest_library_takes(&own_memory, device) ? calloc(1, sizeof **out) : NULL;
     if (!*out)
         return ALLOC_FAILED;
-    **out = made;
+    (*out)->device = device;
+    (*out)->special_values = 0xffff; /* CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_DEFAULT */
     return SUCCESS;
 }
 
 VEST_EXPORT int cublasDestroy_v2(struct handle *handle)
 {
     if (handle)
-        vest_library_gives("cublas", handle->device, HANDLE_BYTES);
+        vest_library_gives(&own_memory, handle->device);
     free(handle);
     return SUCCESS;
 }

@@ -19,9 +19,8 @@ struct handle {
     void *stream;
 };
 
-/* Seen on an H200: what every handle takes, and the machine code of plans, 2 to 8 MiB in all, booked with the first. */
-#define HANDLE_BYTES (8ull << 20)
-#define CODE_BYTES (8ull << 20)
+/* Seen on an H200. The machine code of plans, 2 to 8 MiB in all, is booked with the first handle. */
+static struct vest_library own_memory = {.name = "cudnn", .handle_bytes = 8ull << 20, .first_bytes = 8ull << 20};
 
 void *vest_cudnn_real(const char *name)
 {
@@ -40,13 +39,8 @@ void *vest_cudnn_real(const char *name)
 
 VEST_EXPORT int cudnnCreate(struct handle **out)
 {
-    static bool taken[VEST_MAX_DEVICES];
     int device = vest_device();
-    bool first = !__atomic_exchange_n(&taken[device], true, __ATOMIC_RELAXED);
-    *out = NULL;
-    if (!vest_library_takes("cudnn", device, HANDLE_BYTES + (first ? CODE_BYTES : 0)))
-        return ALLOC_FAILED;
-    *out = calloc(1, sizeof **out);
+    *out = vest_library_takes(&own_memory, device) ? calloc(1, sizeof **out) : NULL;
     if (!*out)
         return ALLOC_FAILED;
     (*out)->device = device;
@@ -56,7 +50,7 @@ VEST_EXPORT int cudnnCreate(struct handle **out)
 VEST_EXPORT int cudnnDestroy(struct handle *handle)
 {
     if (handle)
-        vest_library_gives("cudnn", handle->device, HANDLE_BYTES);
+        vest_library_gives(&own_memory, handle->device);
     free(handle);
     return SUCCESS;
 }

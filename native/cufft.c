@@ -73,17 +73,13 @@ static struct plan *find(int handle)
 }
 
 /* Seen on an H200: the first plan takes 8 MiB that stay. */
-static bool take_own_memory(int device)
-{
-    static bool taken[VEST_MAX_DEVICES];
-    return __atomic_exchange_n(&taken[device], true, __ATOMIC_RELAXED) || vest_library_takes("cufft", device, 8ull << 20);
-}
+static struct vest_library own_memory = {.name = "cufft", .first_bytes = 8ull << 20};
 
 VEST_EXPORT int cufftCreate(int *handle)
 {
     if (!handle)
         return INVALID_VALUE;
-    if (!take_own_memory(vest_device()))
+    if (!vest_library_takes(&own_memory, vest_device()))
         return ALLOC_FAILED;
     pthread_mutex_lock(&lock);
     int free_slot = 1;

@@ -42,14 +42,14 @@ struct handle {
     VEST_EXPORT int creator(void **out) { return create(out, sizeof(struct handle)); }                                 \
     VEST_EXPORT int destroyer(void *object) { return destroy(object); }
 
-#define DENSE_BYTES (96ull << 20) /* what a handle takes on an H200 */
+static struct vest_library own_memory = {.name = "cusolver", .handle_bytes = 96ull << 20}; /* seen on an H200 */
 
 VEST_EXPORT int cusolverDnCreate(struct handle **out)
 {
     int device = vest_device();
     if (!out)
         return INVALID_VALUE;
-    if (!vest_library_takes("cusolver", device, DENSE_BYTES))
+    if (!vest_library_takes(&own_memory, device))
         return ALLOC_FAILED;
     int status = create((void **)out, sizeof **out);
     if (status == SUCCESS)
@@ -60,7 +60,7 @@ VEST_EXPORT int cusolverDnCreate(struct handle **out)
 VEST_EXPORT int cusolverDnDestroy(struct handle *handle)
 {
     if (handle)
-        vest_library_gives("cusolver", handle->device, DENSE_BYTES);
+        vest_library_gives(&own_memory, handle->device);
     return destroy(handle);
 }
 

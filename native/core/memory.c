@@ -233,27 +233,8 @@ static bool take(int device, uint64_t bytes)
 static void book_library(const char *library, int device, int64_t bytes)
 {
     libraries[device] += (uint64_t)bytes;
-    vest_log_library(library, device, bytes, libraries[device]);
-}
-
-bool vest_library_takes(const char *library, int device, uint64_t bytes)
-{
-    pthread_mutex_lock(&vest_memory_lock);
-    uint64_t left = left_for_job(device);
-    bool fits = vest_gpu()->limit_bytes == UINT64_MAX || (used[device] <= left && bytes <= left - used[device]);
-    if (fits)
-        book_library(library, device, (int64_t)bytes);
-    else
-        vest_log_refused(library, device, bytes, used[device], room(device));
-    pthread_mutex_unlock(&vest_memory_lock);
-    return fits;
-}
-
-void vest_library_gives(const char *library, int device, uint64_t bytes)
-{
-    pthread_mutex_lock(&vest_memory_lock);
-    book_library(library, device, -(int64_t)bytes);
-    pthread_mutex_unlock(&vest_memory_lock);
+    if (bytes)
+        vest_log_library(library, device, bytes, libraries[device]);
 }
 
 uint64_t vest_outside_bytes(int device)
@@ -328,13 +309,32 @@ void vest_launched(void)
     pthread_mutex_unlock(&vest_memory_lock);
 }
 
-void vest_context_grow(uint64_t bytes)
+bool vest_library_takes(struct vest_library *library, int device)
 {
-    int device = vest_device();
     pthread_once(&once, set_up);
     pthread_mutex_lock(&vest_memory_lock);
-    create_context(device);
-    place(VEST_OWNER_CONTEXT, device, round_up(bytes, GRANULE));
+    bool first = !library->known[device];
+    uint64_t bytes = library->handle_bytes + (first ? library->first_bytes : 0), left = left_for_job(device);
+    bool unlimited = !bytes || vest_gpu()->limit_bytes == UINT64_MAX;
+    bool fits = unlimited || (used[device] <= left && bytes <= left - used[device]);
+    if (fits) {
+        if (first && library->first_addresses) {
+            create_context(device);
+            place(VEST_OWNER_CONTEXT, device, round_up(library->first_addresses, GRANULE));
+        }
+        library->known[device] = true;
+        book_library(library->name, device, (int64_t)bytes);
+    } else {
+        vest_log_refused(library->name, device, bytes, used[device], room(device));
+    }
+    pthread_mutex_unlock(&vest_memory_lock);
+    return fits;
+}
+
+void vest_library_gives(const struct vest_library *library, int device)
+{
+    pthread_mutex_lock(&vest_memory_lock);
+    book_library(library->name, device, -(int64_t)library->handle_bytes);
     pthread_mutex_unlock(&vest_memory_lock);
 }
 

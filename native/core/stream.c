@@ -31,11 +31,11 @@ static uint64_t last_capture, last_stream = 2;
 static bool is_object(const struct vest_stream *stream) { return (uintptr_t)stream > 2; }
 
 /* Seen on an H200: the 128 streams that PyTorch makes when a script asks for its first took 70 MiB. */
-#define STREAM_BYTES ((70ull << 20) / 128)
+static struct vest_library streams = {.name = "streams", .handle_bytes = (70ull << 20) / 128};
 
 struct vest_stream *vest_stream_create(int device, int priority, unsigned flags)
 {
-    if (!vest_library_takes("streams", device, STREAM_BYTES))
+    if (!vest_library_takes(&streams, device))
         return NULL;
     struct vest_stream *stream = calloc(1, sizeof *stream);
     if (!stream)
@@ -50,7 +50,7 @@ void vest_stream_destroy(struct vest_stream *stream)
 {
     if (!is_object(stream))
         return;
-    vest_library_gives("streams", stream->device, STREAM_BYTES);
+    vest_library_gives(&streams, stream->device);
     free(stream);
 }
 

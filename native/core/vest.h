@@ -44,13 +44,17 @@ VEST_EXPORT uint64_t vest_used_bytes(int device);
 VEST_EXPORT void vest_launched(void);
 
 /* Memory outside the job's books: the context, and what libraries take for themselves. It is gone from the device all the
- * same. vest_library_takes is false, and nothing is taken, where the device has no room left. */
-VEST_EXPORT bool vest_library_takes(const char *library, int device, uint64_t bytes);
-VEST_EXPORT void vest_library_gives(const char *library, int device, uint64_t bytes);
+ * same. */
+struct vest_library {
+    const char *name;
+    uint64_t handle_bytes;    /* with every handle, given back with it */
+    uint64_t first_bytes;     /* once a device, with the first */
+    uint64_t first_addresses; /* of what the first takes: so much bears on the addresses of the job */
+    bool known[VEST_MAX_DEVICES];
+};
+VEST_EXPORT bool vest_library_takes(struct vest_library *library, int device); /* false: no room, and nothing taken */
+VEST_EXPORT void vest_library_gives(const struct vest_library *library, int device);
 VEST_EXPORT uint64_t vest_outside_bytes(int device);
-
-/* Addresses that such memory has, where they bear on those of the job. */
-VEST_EXPORT void vest_context_grow(uint64_t bytes);
 
 /* What a device address belongs to; false when it is not live device memory. */
 struct vest_extent {

@@ -80,7 +80,8 @@ static void memory_of_the_context_is_not_the_jobs_to_free(void)
     char *tail = vest_alloc(0, 28 * MIB);
     assert(tail == b + 36 * MIB);
     vest_free(b);
-    vest_context_grow(36 * MIB); /* no gap but this one has the size */
+    struct vest_library library = {.name = "cublas", .first_addresses = 36 * MIB};
+    assert(vest_library_takes(&library, 0)); /* no gap but this one has the size */
     assert(vest_used_bytes(0) == (60 + 28) * MIB);
     assert(!vest_free(b) && !vest_find(b, &extent));
     assert(vest_used_bytes(0) == (60 + 28) * MIB && MISUSES() == 1);
@@ -107,22 +108,38 @@ static void a_smaller_gpu_keeps_local_memory_for_fewer_threads(void)
 static void what_libraries_take_is_gone_for_the_job(void)
 {
     uint64_t free_bytes, total_bytes;
-    assert(vest_library_takes("cublas", 0, 64 * MIB) && vest_outside_bytes(0) == 164 * MIB);
+    struct vest_library cublas = {.name = "cublas", .handle_bytes = 64 * MIB};
+    struct vest_library cudnn = {.name = "cudnn", .handle_bytes = 64 * MIB}, byte = {.name = "cudnn", .handle_bytes = 1};
+    assert(vest_library_takes(&cublas, 0) && vest_outside_bytes(0) == 164 * MIB);
     assert(vest_outside_bytes(1) == 100 * MIB && vest_used_bytes(0) == 0);
     vest_memory_info(0, &free_bytes, &total_bytes);
     assert(total_bytes == 1000 * MIB && free_bytes == (1000 - 164) * MIB);
     assert(!vest_alloc(0, 838 * MIB));
     void *all = vest_alloc(0, 836 * MIB);
-    assert(all && !vest_library_takes("cudnn", 0, 1));
+    assert(all && !vest_library_takes(&byte, 0));
     assert(logged("\"owner\":\"job\",\"device\":0,\"bytes\":878706688,") == 1 && logged("\"owner\":\"cudnn\"") == 1);
-    vest_library_gives("cublas", 0, 64 * MIB);
-    assert(vest_library_takes("cudnn", 0, 64 * MIB) && !vest_library_takes("cudnn", 0, 1));
+    vest_library_gives(&cublas, 0);
+    assert(vest_library_takes(&cudnn, 0) && !vest_library_takes(&byte, 0));
     assert(vest_free(all));
+}
+
+static void what_a_first_handle_takes_is_taken_once_a_device_and_asked_for_again_after_a_refusal(void)
+{
+    struct vest_library library = {.name = "cufft", .handle_bytes = 2 * MIB, .first_bytes = 8 * MIB};
+    void *all = vest_alloc(0, 900 * MIB);
+    assert(all && !vest_library_takes(&library, 0) && vest_outside_bytes(0) == 100 * MIB);
+    assert(vest_free(all));
+    assert(vest_library_takes(&library, 0) && vest_outside_bytes(0) == 110 * MIB);
+    assert(vest_library_takes(&library, 0) && vest_outside_bytes(0) == 112 * MIB);
+    assert(vest_library_takes(&library, 1) && vest_outside_bytes(1) == 110 * MIB);
+    vest_library_gives(&library, 0);
+    assert(vest_outside_bytes(0) == 110 * MIB);
 }
 
 static void a_limit_on_allocations_is_not_lowered_while_the_device_has_room(void)
 {
-    assert(vest_library_takes("cublas", 0, 64 * MIB));
+    struct vest_library cublas = {.name = "cublas", .handle_bytes = 64 * MIB};
+    assert(vest_library_takes(&cublas, 0));
     void *a = vest_alloc(0, 10 * MIB);
     assert(a && !vest_alloc(0, 1));
     assert(vest_free(a));
@@ -302,6 +319,8 @@ const struct test memory_tests[] = {
     TEST(memory_of_the_context_is_not_the_jobs_to_free, ""),
     TEST(a_smaller_gpu_keeps_local_memory_for_fewer_threads, "sms=40;threads_sm=1024;context=104857600"),
     TEST(what_libraries_take_is_gone_for_the_job, "count=2;total=1048576000;context=104857600;limit=943718400"),
+    TEST(what_a_first_handle_takes_is_taken_once_a_device_and_asked_for_again_after_a_refusal,
+         "count=2;total=1048576000;context=104857600;limit=943718400"),
     TEST(a_limit_on_allocations_is_not_lowered_while_the_device_has_room,
          "total=1048576000;context=104857600;limit=10485760"),
     TEST(launches_are_not_in_the_books, ""),

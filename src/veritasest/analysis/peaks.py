@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from veritasest.result import Peak
 from veritasest.trace import Blocks, End, Event, Library, Segment, Step, Trace
@@ -29,11 +30,8 @@ def peak(trace: Trace) -> Peak:
 
 def libraries_bytes(trace: Trace) -> int:
     """What libraries took for themselves, at most, on the device where they took most."""
-    peaks: dict[Place, int] = {}
-    for event in trace.of(Library):
-        place = (event.pid, event.device)
-        peaks[place] = max(peaks.get(place, 0), event.libraries_bytes)
-    return max(_by_device(peaks).values(), default=0)
+    held = _highest(((event.pid, event.device), event.libraries_bytes) for event in trace.of(Library))
+    return max(_by_device(held).values(), default=0)
 
 
 def steps(events: Iterable[Event]) -> int:
@@ -43,12 +41,7 @@ def steps(events: Iterable[Event]) -> int:
 
 def reserved_peaks(events: Iterable[Event]) -> dict[Place, int]:
     """What each process took from each device at most. From the device's own log, so it outlives kill -9."""
-    peaks: dict[Place, int] = {}
-    for event in events:
-        if isinstance(event, Segment):
-            place = (event.pid, event.device)
-            peaks[place] = max(peaks.get(place, 0), event.used_bytes)
-    return peaks
+    return _highest(((event.pid, event.device), event.used_bytes) for event in events if isinstance(event, Segment))
 
 
 def allocated_peaks(events: Iterable[Event]) -> dict[Place, int]:
@@ -58,13 +51,8 @@ def allocated_peaks(events: Iterable[Event]) -> dict[Place, int]:
     on a small GPT). But it goes on after the last step, where a killed process left no statistic.
     """
     events = tuple(events)
-    peaks: dict[Place, int] = {}
-    for event in events:
-        if isinstance(event, Step | End):
-            place = (event.pid, event.device)
-            peaks[place] = max(peaks.get(place, 0), event.allocated_peak_bytes)
-    for place, in_use in replay(events):
-        peaks[place] = max(peaks.get(place, 0), in_use)
+    told = (((e.pid, e.device), e.allocated_peak_bytes) for e in events if isinstance(e, Step | End))
+    peaks = _highest(chain(told, replay(events)))
     return {place: size for place, size in peaks.items() if size}
 
 
@@ -89,6 +77,13 @@ def replay(events: Iterable[Event]) -> Iterator[tuple[Place, int]]:
 
 def rounded(size: int) -> int:
     return -(-size // BLOCK_BYTES) * BLOCK_BYTES
+
+
+def _highest(readings: Iterable[tuple[Place, int]]) -> dict[Place, int]:
+    highest: dict[Place, int] = {}
+    for place, size in readings:
+        highest[place] = max(highest.get(place, 0), size)
+    return highest
 
 
 def _by_device(peaks: Mapping[Place, int]) -> dict[int, int]:
