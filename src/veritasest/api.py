@@ -30,6 +30,7 @@ def estimate(
     steps: int | None = None,
     until_exit: bool = False,
     timeout_s: float | None = None,
+    budget_s: float | None = None,
     minimum: bool = False,
     values: str = "auto",
     assume: Mapping[str, float | str | bool] | None = None,
@@ -54,7 +55,7 @@ def estimate(
 
     Raises UsageError, UnsupportedEnvironment or Interrupted. A job that fails is an Estimate with that verdict.
     """
-    stop = stop_rule(steps, until_exit, timeout_s)
+    stop = stop_rule(steps, until_exit, timeout_s, budget_s)
     target = target_gpu(gpu, memory)
     host_bytes = parse_bytes(host_memory) if isinstance(host_memory, str) else host_memory
     chosen = device.checked_values(values, assume or {}, host_bytes)
@@ -77,6 +78,8 @@ def _estimate(job: Job, path: Path, *, minimum: bool, keep_all: bool) -> Estimat
     """The run at capacity decides; a second one without limit tells the need where the first was pressed."""
     first = run(job, path, job.gpu.available_bytes)
     runs = [first.run]
+    if first.judgement.verdict == "job_failed" and analysis.same_course(first.trace)[0] is not None:
+        first = _as_it_is(job, path, first, runs)
     warnings = [*job.warnings, *first.judgement.warnings]
     free: Seen | None = first
     if first.judgement.verdict == "does_not_fit" or (first.judgement.verdict == "fits" and first.judgement.pressed):
@@ -100,6 +103,21 @@ def _estimate(job: Job, path: Path, *, minimum: bool, keep_all: bool) -> Estimat
     return _assemble(job, first, shown, free, needs, runs, warnings)
 
 
+def _as_it_is(job: Job, path: Path, failed: Seen, runs: list[Run]) -> Seen:
+    """A job that failed after parts of it were skipped may have failed because of that: once more, skipping nothing, as
+    far as the first run went before."""
+    forward_from, _ = analysis.same_course(failed.trace)
+    seen = run_aside(
+        replace(job, stop=StopRule(steps=forward_from)), path, "as-it-is", job.gpu.available_bytes, keep=False
+    )
+    runs.append(seen.run)
+    if seen.judgement.verdict != "fits":
+        return seen
+    reason = failed.judgement.failure.message if failed.judgement.failure else "no reason recorded"
+    note = f"skipping repeated parts made the script fail ({reason}); what comes after step {seen.steps} was not seen"
+    return replace(seen, judgement=replace(seen.judgement, warnings=(*seen.judgement.warnings, note)))
+
+
 def _bounds(free: Seen) -> tuple[str, ...]:
     """The bounds worth a run: guesses that are their own lower bound have only the upper one."""
     how = {event.how for event in free.trace.of(Unmodelled)}
@@ -117,9 +135,13 @@ def _bound(
 
 
 def _as_far_as(free: Seen, job: Job) -> StopRule:
+    """The stop rule that lets another run go as far as this one, by the same course."""
     if not free.steps:
         return job.stop
-    return StopRule(steps=free.steps, ahead_from=analysis.looked_ahead_from(free.trace))
+    forward_from, leave_from = analysis.same_course(free.trace)
+    ended = analysis.observed(free.trace).to_the_end
+    steps = None if ended else free.steps
+    return StopRule(steps=steps, until_exit=ended, forward_from=forward_from, leave_from=leave_from)
 
 
 def _with_choices(job: Job, path: Path, free: Seen, needs: Needs, runs: list[Run], warnings: list[str]) -> Needs:
@@ -188,6 +210,8 @@ def _assemble(
         steps=shown.steps,
         settled=shown.judgement.settled,
         elapsed_s=round(sum(run.elapsed_s for run in runs), 3),
+        observed=analysis.observed(shown.trace),
+        not_reached=analysis.not_reached(shown.trace),
         failure=judgement.failure,
         not_modelled=_not_modelled(first.trace, shown.trace),
         assumed=analysis.assumed_values(first.trace, *(() if shown is first else (shown.trace,))),

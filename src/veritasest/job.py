@@ -106,14 +106,16 @@ def target_gpu(gpu: str, memory: int | str | None) -> gpus.GPU:
     return target.with_memory(parse_bytes(memory) if isinstance(memory, str) else memory)
 
 
-def stop_rule(steps: int | None, until_exit: bool, timeout_s: float | None) -> StopRule:
+def stop_rule(steps: int | None, until_exit: bool, timeout_s: float | None, budget_s: float | None) -> StopRule:
     if steps is not None and steps < 1:
         raise UsageError(f"steps must be at least 1, not {steps}", "leave it out to stop once the peak has settled")
     if steps is not None and until_exit:
         raise UsageError("steps and until_exit exclude each other", "give one of them")
     if timeout_s is not None and timeout_s <= 0:
         raise UsageError(f"the timeout must be above zero, not {timeout_s}", "it is in seconds")
-    return StopRule(steps=steps, until_exit=until_exit)
+    if budget_s is not None and budget_s < 0:
+        raise UsageError(f"the budget must not be below zero, not {budget_s}", "it is in seconds")
+    return StopRule(steps=steps, until_exit=until_exit, budget_s=budget_s)
 
 
 def run(

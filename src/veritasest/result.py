@@ -96,6 +96,31 @@ class AssumedValue:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Observed:
+    """What of the job's life was seen. `evaluations`: calls of `Module.eval()`. `evaluation_batches`: batches of
+    DataLoaders that led to no backward pass. `updates_by_hand`: no optimizer stepped, so backward passes were counted.
+    `fast_forwarded`: repeated parts were skipped. `to_the_end`: the script ended by itself."""
+
+    training_steps: int = 0
+    evaluation_batches: int = 0
+    evaluations: int = 0
+    checkpoints: int = 0
+    captures: int = 0
+    updates_by_hand: bool = False
+    fast_forwarded: bool = False
+    to_the_end: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Missed:
+    """Code of the job that would have run later: the condition of a branch, or a statement."""
+
+    what: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Part:
     """A share of the allocated peak, by what its blocks hold."""
 
@@ -139,6 +164,8 @@ class Estimate:
     steps: int
     settled: bool
     elapsed_s: float
+    observed: Observed
+    not_reached: tuple[Missed, ...]
     failure: Failure | None
     not_modelled: tuple[NotModelled, ...]
     assumed: tuple[AssumedValue, ...]

@@ -15,6 +15,7 @@ from typing import Any
 _LIBRARY_FOLDERS = tuple(
     os.path.realpath(sysconfig.get_paths()[key]) + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib")
 )
+_PACKAGE_FOLDERS = tuple(os.path.realpath(sysconfig.get_paths()[key]) + os.sep for key in ("purelib", "platlib"))
 _OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
 _real_path = functools.cache(os.path.realpath)  # asked for every frame of every read of an unknown value
 
@@ -23,6 +24,13 @@ def is_users(filename: str) -> bool:
     """Whether the file is the user's own: not the standard library, an installed package, or ours."""
     path = _real_path(filename)
     return not filename.startswith("<") and not path.startswith((*_LIBRARY_FOLDERS, _OWN_FOLDER))
+
+
+def is_library(filename: str) -> bool:
+    """Whether the file is an installed package's other than torch: a framework's, which may hold the training loop."""
+    path = _real_path(filename)
+    packages = path.startswith(_PACKAGE_FOLDERS) and not path.startswith(_OWN_FOLDER)
+    return packages and not path.split("site-packages" + os.sep)[-1].startswith("torch" + os.sep)
 
 
 def current() -> dict[str, Any]:

@@ -26,11 +26,8 @@ class Book:
         self.to_show = 0  # batches of interest not yet handed out
         self.steps_after: int | None = None  # since the last of them was
         self.held = 0
-
-    @property
-    def wants_look(self) -> bool:
-        wanted = (self.varied and not self.complete) or (self.ends_partial and not self.last_seen)
-        return wanted and not self.gave_up and not self.on_gpu
+        self.evaluated = 0  # batches handed out in epochs without a backward pass
+        self.is_endless = False  # its sampler does not end, or cannot be told to leave anything out
 
     def note(self, seen: Look, *, is_last: bool) -> None:
         """A batch is being handed out. One smaller batch at the end of an epoch is no variation."""

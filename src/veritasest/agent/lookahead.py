@@ -78,11 +78,11 @@ class Rest:
         return deque(ordered.values()), until
 
 
-def leave_out(iterator: Any, others: int, budget_s: float) -> int:
+def leave_out(iterator: Any, others: int, budget_s: float) -> int | None:
     """Takes index lists out of a map-style loader's sampler, all but the next few and the last, so that their data is
-    never fetched. How many were taken; none where the sampler does not end within the budget."""
+    never fetched. How many were taken; None where there are none to take or they do not end within the budget."""
     if iterator._dataset_kind != MAP_STYLE:
-        return 0
+        return None
     deadline = time.monotonic() + budget_s
     indices: Iterator[Any] = iterator._sampler_iter
     taken = []
@@ -90,7 +90,7 @@ def leave_out(iterator: Any, others: int, budget_s: float) -> int:
         taken.append(index)
         if time.monotonic() > deadline:
             iterator._sampler_iter = chain(taken, indices)
-            return 0
+            return None
     kept = [*taken[:others], *taken[others:][-1:]]
     iterator._sampler_iter = iter(kept)
     return len(taken) - len(kept)

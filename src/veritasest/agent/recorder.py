@@ -1,7 +1,8 @@
 """Writes down what happens in the job's process. Whether the estimate is good is decided elsewhere.
 
-The one thing it does besides: it ends the job once the stop rule is met. It ends it with `os._exit`, so that no code of
-the script runs after that moment: no `except`, no `finally`, no "training finished", no checkpoint.
+The one thing it does besides: once the peak has settled it moves the job on through the rest of its life (`life/`), and
+ends it where that takes too long. It ends it with `os._exit`, so that no code of the script runs after that moment: no
+`except`, no `finally`, no "training finished".
 """
 
 from __future__ import annotations
@@ -12,14 +13,23 @@ import os
 import platform
 import sys
 import weakref
+from functools import wraps
 from typing import Any
 
 from veritasest.agent import frames, roles, unmodelled
 from veritasest.agent.batches import Batches
 from veritasest.agent.history import History
 from veritasest.agent.imports import after_import
+from veritasest.agent.life.control import LoopControl, NotReached
+from veritasest.agent.life.frameworks import Frameworks
+from veritasest.agent.life.pace import Decision, Pace, Stage
+from veritasest.agent.life.phases import CAPTURES, CHECKPOINTS, EVALUATIONS, Phases
 from veritasest.agent.stop import StopRule
 from veritasest.trace.writer import TraceWriter
+
+NEGLIGIBLE = 10_000  # a peak higher by less than this fraction of it is no new one: a list of losses grows for ever
+BACKWARDS_WITHOUT_STEP = 50  # of a job that has an optimizer, before it counts as one that updates by hand
+STEPS_OF_COUNTERS = 2  # after which the job's own counters are looked up, to know where they began
 
 
 class Recorder:
@@ -29,7 +39,11 @@ class Recorder:
         self._torch = torch
         self._trace = trace
         self._rule = rule
-        self._batches = Batches(budget_s=rule.ahead_s)
+        self._pace = Pace(rule, on_stage=self._on_stage)
+        self._batches = Batches(level=self._level, on_batch=self._pace.on_batch)
+        self._phases = Phases()
+        self._control: LoopControl | None = None
+        self._frameworks = Frameworks(self._pace)
         self._history: History | None = None
         self._values: Any = None
         self._cuda = False
@@ -39,6 +53,8 @@ class Recorder:
         self._steps_of: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._peak = (0, 0)
         self._steps_since_new_peak = 0
+        self._optimizers = self._backwards = 0
+        self._updates_by_hand = True  # until an optimizer steps
         self._active = True
 
     def install(self) -> None:
@@ -47,6 +63,10 @@ class Recorder:
         optimizer.register_optimizer_step_pre_hook(self._before_optimizer)
         optimizer.register_optimizer_step_post_hook(self._after_optimizer)
         after_import("torch.utils.data.dataloader", self._batches.install)
+        self._watch_backward()
+        self._watch_optimizers(optimizer.Optimizer)
+        self._phases.install(self._torch)
+        self._frameworks.install()
         self._torch.cuda._lazy_call(self._on_cuda)
         os.register_at_fork(after_in_child=self._deactivate)
         atexit.register(self._at_exit)
@@ -98,6 +118,7 @@ class Recorder:
     def _after_optimizer(self, optimizer: Any, *_: Any) -> None:
         if not self._active:
             return
+        self._updates_by_hand = False
         self._enter("forward_backward")
         self._write_roles(roles.after_step(optimizer))
         count = self._steps_of[optimizer] = self._steps_of.get(optimizer, 0) + 1
@@ -115,6 +136,39 @@ class Recorder:
                 self._roles[role] = addresses
                 self._trace.write("roles", role=role, addresses=addresses)
 
+    def _watch_backward(self) -> None:
+        """Counts backward passes: where no optimizer steps, they are the steps."""
+        autograd = self._torch.autograd
+        original = autograd._engine_run_backward
+
+        @wraps(original)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            self._after_backward()
+            return result
+
+        autograd._engine_run_backward = run
+
+    def _watch_optimizers(self, kind: Any) -> None:
+        original = kind.__init__
+
+        @wraps(original)
+        def begin(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            self._optimizers += 1
+            original(optimizer, *args, **kwargs)
+
+        kind.__init__ = begin
+
+    def _after_backward(self) -> None:
+        if not self._active or not self._cuda:
+            return
+        self._batches.on_backward()
+        self._backwards += 1
+        by_hand = not self._optimizers or self._backwards > BACKWARDS_WITHOUT_STEP
+        if by_hand and self._updates_by_hand:
+            self._steps += 1
+            self._on_step()
+
     def _on_step(self) -> None:
         if self._steps == 1 and self._torch.backends.cudnn.benchmark:
             name = "which convolution is fastest, under cudnn.benchmark"
@@ -123,18 +177,53 @@ class Recorder:
         for device, numbers in memory.items():
             self._trace.write("step", step=self._steps, device=device, **numbers)
         self._notice_peak(list(memory.values()))
-        self._batches.on_step()
+        self._batches.on_step(quiet_steps=self._steps_since_new_peak)
         if self._values is not None:
             self._values.on_step()
-        if self._steps == self._rule.ahead_from:
-            self._batches.look_ahead(self._steps)
-        reason = self._rule.reason(steps=self._steps, steps_since_new_peak=self._steps_since_new_peak)
-        if self._rule.quiet and self._batches.keep_going(
-            step=self._steps, steps_since_new_peak=self._steps_since_new_peak, settled=reason == "settled"
-        ):
-            return
-        if reason is not None:
-            self._end_job(reason)
+        self._move_on()
+
+    def _move_on(self) -> None:
+        """Where the job goes from here."""
+        quiet = self._steps_since_new_peak
+        if self._steps <= STEPS_OF_COUNTERS and self._rule.quiet:
+            self._loop_control().note_counters()
+        if self._pace.stage in (Stage.FORWARD, Stage.LEAVING):
+            for iterator, count in self._batches.take_left_out():
+                self._loop_control().skip_indices(iterator, count)
+                self._frameworks.skip(count)
+        decision = self._pace.on_step(
+            step=self._steps,
+            quiet_steps=quiet,
+            gathering=self._batches.is_gathering(self._steps, quiet),
+            waiting=self._batches.is_waiting(),
+        )
+        if decision is Decision.MOVE_ON:
+            control = self._loop_control()
+            _ = control.reach_next() or control.shorten()
+        elif decision is Decision.LEAVE:
+            left = self._loop_control().leave()
+            if not (self._frameworks.leave() or left):
+                decision = Decision.END
+        if decision is Decision.END:
+            self._end_job("settled" if self._rule.quiet else "steps")
+
+    def _loop_control(self) -> LoopControl:
+        if self._control is None:
+            self._control = LoopControl()
+        return self._control
+
+    def _on_stage(self, stage: Stage) -> None:
+        budget = self._pace.budget
+        self._trace.write(
+            "stage", stage=stage.value, step=self._steps, budget_s=round(budget.total_s, 1) if budget else None
+        )
+        if stage is Stage.FORWARD:
+            self._batches.begin_forward(self._steps)
+
+    def _level(self) -> tuple[int, int, int]:
+        numbers = list(self._memory().values())
+        keys = ("allocated_bytes", "allocated_peak_bytes", "reserved_peak_bytes")
+        return tuple(sum(one[key] for one in numbers) for key in keys)  # type: ignore[return-value]
 
     def _notice_peak(self, memory: list[dict[str, int]]) -> None:
         """The script may reset PyTorch's own peaks; ours only grow."""
@@ -142,9 +231,10 @@ class Recorder:
             max([numbers[key] for numbers in memory], default=0)
             for key in ("allocated_peak_bytes", "reserved_peak_bytes")
         )
-        is_new = any(new > old for new, old in zip(now, self._peak, strict=True))
+        is_new = any(new > old + old // NEGLIGIBLE for new, old in zip(now, self._peak, strict=True))
         self._steps_since_new_peak = 0 if is_new else self._steps_since_new_peak + 1
-        self._peak = (max(now[0], self._peak[0]), max(now[1], self._peak[1]))
+        if is_new:
+            self._peak = (max(now[0], self._peak[0]), max(now[1], self._peak[1]))
 
     # Memory
 
@@ -180,6 +270,9 @@ class Recorder:
             self._values.finish()
         for fields in self._batches.records(ended_by_itself=reason == "exit"):
             self._trace.write("batches", **fields)
+        self._write_observed()
+        for missed in self._not_reached(reason):
+            self._trace.write("not_reached", what=missed.what, file=missed.file, line=missed.line)
         for device, memory in (self._memory() or {0: {}}).items():
             self._trace.write(
                 "end",
@@ -188,6 +281,20 @@ class Recorder:
                 allocated_peak_bytes=memory.get("allocated_peak_bytes", 0),
                 reserved_peak_bytes=memory.get("reserved_peak_bytes", 0),
             )
+
+    def _write_observed(self) -> None:
+        self._trace.write(
+            "observed",
+            steps=self._steps,
+            by_hand=self._updates_by_hand,
+            evaluation_batches=self._batches.evaluated(),
+            **{what: self._phases.counts[what] for what in (EVALUATIONS, CHECKPOINTS, CAPTURES)},
+        )
+
+    def _not_reached(self, reason: str) -> list[NotReached]:
+        if reason == "exit":
+            return []
+        return [*self._loop_control().not_reached(), *self._frameworks.not_reached()]
 
     def _end_job(self, reason: str) -> None:
         self._write_end(reason)

@@ -7,32 +7,32 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class StopRule:
-    """Stop after `steps` optimizer steps, the last `quiet` of which brought no new peak. `steps` of None: never.
+    """`quiet` above zero: the default, the job's whole life (`life/pace.py`), which begins once `steps` optimizer steps
+    are done and the last `quiet` of them brought no new peak. Else: stop after `steps` of them, None for never.
 
-    `ahead_s`: where batches vary, how long to run them, and how long to look ahead for the largest; None: not at all.
-    `ahead_from`: look ahead after this step, as an earlier run did that is to be repeated.
+    `budget_s`: the seconds for that, None for a choice of our own. `forward_from`, `leave_from`: the steps after which
+    a run that is to be repeated began to skip batches, and to leave its loops.
     """
 
     steps: int | None
     quiet: int = 0
-    ahead_s: float | None = None
-    ahead_from: int | None = None
+    budget_s: float | None = None
+    forward_from: int | None = None
+    leave_from: int | None = None
 
     @classmethod
     def parse(cls, text: str) -> StopRule:
-        """From VERITASEST_STOP: "until_exit", or fields such as "steps=5" and "steps=3;quiet=2;ahead_s=20"."""
+        """From VERITASEST_STOP: "until_exit", or fields such as "steps=5" and "steps=3;quiet=2;budget_s=10"."""
         if text in ("", "until_exit"):
             return cls(steps=None)
         fields = dict(field.split("=", 1) for field in text.split(";"))
-        return cls(
-            steps=int(fields["steps"]),
-            quiet=int(fields.get("quiet", 0)),
-            ahead_s=float(fields["ahead_s"]) if "ahead_s" in fields else None,
-            ahead_from=int(fields["ahead_from"]) if "ahead_from" in fields else None,
+        steps, forward, leave = (
+            int(fields[name]) if name in fields else None for name in ("steps", "forward_from", "leave_from")
         )
-
-    def reason(self, *, steps: int, steps_since_new_peak: int) -> str | None:
-        """Why to stop now ("settled", "steps"); None: go on."""
-        if self.steps is None or steps < self.steps or steps_since_new_peak < self.quiet:
-            return None
-        return "settled" if self.quiet else "steps"
+        return cls(
+            steps=steps,
+            quiet=int(fields.get("quiet", 0)),
+            budget_s=float(fields["budget_s"]) if "budget_s" in fields else None,
+            forward_from=forward,
+            leave_from=leave,
+        )

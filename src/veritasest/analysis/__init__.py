@@ -2,7 +2,8 @@
 
 from veritasest.analysis.assumed import assumed_values, sizes_are_assumed
 from veritasest.analysis.composition import composition
-from veritasest.analysis.judgement import Judgement, judge, looked_ahead_from
+from veritasest.analysis.judgement import Judgement, judge
+from veritasest.analysis.life import not_reached, observed, same_course
 from veritasest.analysis.minimum import smallest_that_completes
 from veritasest.analysis.peaks import libraries_bytes, peak, steps
 
@@ -12,8 +13,10 @@ __all__ = [
     "composition",
     "judge",
     "libraries_bytes",
-    "looked_ahead_from",
+    "not_reached",
+    "observed",
     "peak",
+    "same_course",
     "sizes_are_assumed",
     "smallest_that_completes",
     "steps",

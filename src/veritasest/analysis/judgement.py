@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 
+from veritasest.analysis.life import FORWARD
 from veritasest.analysis.peaks import steps
 from veritasest.result import Failure, Verdict
 from veritasest.trace import (
@@ -21,6 +22,7 @@ from veritasest.trace import (
     OutOfMemory,
     Process,
     Refused,
+    StageBegun,
     Step,
     Trace,
     Unmodelled,
@@ -225,18 +227,13 @@ def _about_batches(loader: Batches, trace: Trace) -> str | None:
 
 def _grew_late(loader: Batches, trace: Trace) -> bool:
     """Whether reserved memory grew in the second half of the steps before batches were skipped."""
-    before = loader.ahead_from or 0
+    before = next((begun.step for begun in trace.of(StageBegun) if begun.stage == FORWARD), 0)
     peaks = {
         event.step: event.reserved_peak_bytes
         for event in trace.of(Step)
         if event.pid == loader.pid and event.step <= before
     }
     return peaks.get(before, 0) > peaks.get(before // 2, 0)
-
-
-def looked_ahead_from(trace: Trace) -> int | None:
-    """The optimizer step after which batches were skipped; a run that repeats this one skips them at the same place."""
-    return min((loader.ahead_from for loader in trace.of(Batches) if loader.ahead_from is not None), default=None)
 
 
 def _ending(trace: Trace) -> Exit:

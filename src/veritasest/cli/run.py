@@ -63,6 +63,7 @@ def _run(chosen: argparse.Namespace, command: list[str]) -> Estimate:
             used_bytes=progress.used_bytes,
             peak_bytes=progress.peak_bytes,
             elapsed_s=progress.elapsed_s,
+            further=_further(progress),
         )
 
     try:
@@ -73,6 +74,7 @@ def _run(chosen: argparse.Namespace, command: list[str]) -> Estimate:
             steps=chosen.steps,
             until_exit=chosen.until_exit,
             timeout_s=chosen.timeout,
+            budget_s=chosen.budget,
             minimum=chosen.minimum,
             values=chosen.values,
             assume=dict(chosen.assume),
@@ -84,6 +86,14 @@ def _run(chosen: argparse.Namespace, command: list[str]) -> Estimate:
         )
     finally:
         line.clear()
+
+
+def _further(progress: Progress) -> str:
+    """How much of the budget is spent."""
+    if progress.settled_at_s is None or progress.budget_s is None:
+        return ""
+    spent_s = progress.elapsed_s - progress.settled_at_s
+    return f"peak settled, looking further ({progress.stage}): {spent_s:.0f} of at most {progress.budget_s:.0f} s"
 
 
 def _report(result: Estimate, chosen: argparse.Namespace) -> None:
@@ -102,6 +112,12 @@ def _parser() -> Parser:
     stop.add_argument("--steps", metavar="N", type=_count, help="end the job after N optimizer steps")
     stop.add_argument("--until-exit", action="store_true", help="let the job run to its own end")
     parser.add_argument("--timeout", metavar="SECONDS", type=float, help="end each run after this time")
+    parser.add_argument(
+        "--budget",
+        metavar="SECONDS",
+        type=float,
+        help="how long to look further once the peak has settled (default: 14 s, more for jobs that start slowly)",
+    )
     parser.add_argument("--minimum", action="store_true", help="also find the smallest capacity (up to 8 more runs)")
     parser.add_argument(
         "--values",

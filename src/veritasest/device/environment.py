@@ -17,29 +17,32 @@ from veritasest.gpus import GPU, cudnn_properties
 DEVICE_COUNT = 1
 DEFAULT_STEPS = 3
 DEFAULT_QUIET = 2
-LOOK_AHEAD_S = 20
 DEFAULT_CUDA = "13.0"  # for a command whose PyTorch could not be looked at beforehand
 
 
 @dataclass(frozen=True, kw_only=True)
 class StopRule:
-    """When the agent ends the job: after exactly `steps`, never (`until_exit`), or once its peak has settled.
+    """When the agent ends the job: after exactly `steps`, never (`until_exit`), or, by default, when it has seen the
+    job's whole life or spent `budget_s` on it (None: a budget that grows with the job's own time).
 
-    Only in the last case are batches skipped to get to the largest. `ahead_from` repeats such a run: the same `steps`,
-    batches skipped after the same one.
+    `forward_from` and `leave_from` repeat such a run: batches are skipped, and loops left, after the same steps.
     """
 
     steps: int | None = None
     until_exit: bool = False
-    ahead_from: int | None = None
+    budget_s: float | None = None
+    forward_from: int | None = None
+    leave_from: int | None = None
 
     def text(self) -> str:
+        repeated = {"steps": self.steps, "forward_from": self.forward_from, "leave_from": self.leave_from}
+        given = [f"{name}={value}" for name, value in repeated.items() if value is not None]
+        if given:
+            return ";".join(given)
         if self.until_exit:
             return "until_exit"
-        if self.steps is not None:
-            again = f";ahead_s={LOOK_AHEAD_S};ahead_from={self.ahead_from}" if self.ahead_from is not None else ""
-            return f"steps={self.steps}{again}"
-        return f"steps={DEFAULT_STEPS};quiet={DEFAULT_QUIET};ahead_s={LOOK_AHEAD_S}"
+        budget = [f"budget_s={self.budget_s}"] if self.budget_s is not None else []
+        return ";".join([f"steps={DEFAULT_STEPS}", f"quiet={DEFAULT_QUIET}", *budget])
 
 
 def child_environment(

@@ -25,20 +25,24 @@ from veritasest.device.libraries import Installation, plain_paths
 from veritasest.device.values import Values
 from veritasest.errors import UsageError
 from veritasest.gpus import GPU
-from veritasest.trace import SCHEMA, Segment, Step, Tail, TraceWriter
+from veritasest.trace import SCHEMA, Segment, StageBegun, Step, Tail, TraceWriter
 
 POLL_S = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """What a live display shows. Bytes are those of the fullest process."""
+    """What a live display shows. Bytes are those of the fullest process. Once the peak has settled, `budget_s` may be
+    spent on the rest of the job's life, since `settled_at_s`."""
 
     step: int = 0
     used_bytes: int = 0
     peak_bytes: int = 0
     elapsed_s: float = 0.0
     limit_bytes: int | None = None
+    stage: str = ""
+    budget_s: float | None = None
+    settled_at_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,6 +164,9 @@ def _advance(progress: Progress, tail: Tail, elapsed_s: float) -> Progress:
             progress = replace(progress, used_bytes=event.used_bytes, peak_bytes=peak)
         elif isinstance(event, Step):
             progress = replace(progress, step=max(progress.step, event.step))
+        elif isinstance(event, StageBegun):
+            since = elapsed_s if progress.settled_at_s is None else progress.settled_at_s
+            progress = replace(progress, stage=event.stage, budget_s=event.budget_s, settled_at_s=since)
     return progress
 
 
@@ -199,7 +206,7 @@ def _header(
         "limit_bytes": limit_bytes,
         "allocator_conf": env.get("PYTORCH_ALLOC_CONF") or env.get("PYTORCH_CUDA_ALLOC_CONF"),
         "host": host_facts(),
-        "stop": {"steps": stop.steps, "until_exit": stop.until_exit, "timeout_s": timeout_s},
+        "stop": {**asdict(stop), "timeout_s": timeout_s},
     }
 
 

@@ -62,6 +62,8 @@ def _facts(estimate: Estimate) -> Iterator[tuple[str, str]]:
             f"reserved {format_bytes(estimate.peak.reserved_bytes)} ({estimate.peak.reserved_bytes:,} bytes), "
             f"allocated {format_bytes(estimate.peak.allocated_bytes)}, {_when(estimate)}",
         )
+    if estimate.peak.reserved_bytes:
+        yield "observed", _observed(estimate)
     for index, part in enumerate(estimate.composition):
         share = 100 * part.bytes / max(estimate.peak.allocated_bytes, 1)
         yield ("made of" if index == 0 else ""), f"{format_bytes(part.bytes):>10}  {share:3.0f} %  {part.label}"
@@ -85,7 +87,33 @@ def _when(estimate: Estimate) -> str:
     return f"reached in step {estimate.peak.step + 1} of {estimate.steps}"
 
 
+def _observed(estimate: Estimate) -> str:
+    """The parts of the job's life that were seen."""
+    seen = estimate.observed
+    unit = "backward pass" if seen.updates_by_hand else "step"
+    parts = [_counted("training", seen.training_steps or estimate.steps, unit)]
+    if seen.evaluation_batches:
+        parts.append(_counted("evaluation", seen.evaluation_batches, "batch"))
+    elif seen.evaluations:
+        parts.append("evaluation")
+    if seen.captures:
+        parts.append(_counted("graph capture", seen.captures, "time"))
+    if seen.checkpoints:
+        parts.append("checkpoint")
+    how = ", repeated parts skipped" if seen.fast_forwarded else ""
+    return f"{', '.join(parts)}{', to its end' if seen.to_the_end else ''}{how}"
+
+
+def _counted(what: str, number: int, unit: str) -> str:
+    plural = "" if number == 1 else "es" if unit.endswith(("s", "ch")) else "s"
+    return f"{what} ({number:,} {unit}{plural})"
+
+
 def _doubts(estimate: Estimate) -> Iterator[str]:
+    for missed in estimate.not_reached[:MOST_LINES]:
+        yield f"not reached: {missed.file}:{missed.line} > {missed.what}"
+    if len(estimate.not_reached) > MOST_LINES:
+        yield f"not reached: {len(estimate.not_reached) - MOST_LINES} more places, all in --json"
     yield from estimate.warnings
     yield from _assumptions(estimate)
     for item in estimate.not_modelled:
@@ -120,6 +148,8 @@ def _provenance(estimate: Estimate) -> str:
 
 
 def _next_steps(estimate: Estimate) -> Iterator[str]:
+    if estimate.not_reached:
+        yield "next: --until-exit runs the job to its own end; --budget SECONDS looks further"
     if estimate.trace_path:
         yield f"trace kept: {estimate.trace_path}"
     if estimate.verdict == "does_not_fit" and estimate.needs.minimum_bytes is None:

@@ -17,6 +17,9 @@
 | oom         | agent        | PyTorch raised torch.OutOfMemoryError |
 | exception   | agent        | an exception nobody caught |
 | batches     | agent        | with the end, once per DataLoader: how its batches varied |
+| stage       | agent        | the peak has settled, or a later stage of the default run begins |
+| observed    | agent        | with the end: what of the job's life was seen |
+| not_reached | agent        | with the end: code that would have run later |
 | end         | agent        | the process is about to end |
 | exit        | launcher     | last line |
 
@@ -188,8 +191,7 @@ class JobException(Event):
 @dataclass(frozen=True, kw_only=True)
 class Batches(Event):
     """`signatures`: how many different shapes were handed out. `skipped`: batches looked at or left out, but not run.
-    `varied`: shapes differed, other than in the smaller last batch of an epoch. `largest_seen`: of a whole epoch.
-    `ahead_from`: the optimizer step after which batches were skipped."""
+    `varied`: shapes differed, other than in the smaller last batch of an epoch. `largest_seen`: of a whole epoch."""
 
     loader: int
     handed_out: int
@@ -200,7 +202,36 @@ class Batches(Event):
     epoch_batches: int | None = None
     varied: bool = False
     still_changing: bool = False
-    ahead_from: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageBegun(Event):
+    """`stage`: "as it is", "forward" or "leaving". `budget_s`: for all of them together."""
+
+    stage: str
+    step: int
+    budget_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed(Event):
+    """`by_hand`: no optimizer stepped, so backward passes count as steps."""
+
+    steps: int
+    by_hand: bool = False
+    evaluation_batches: int = 0
+    evaluations: int = 0
+    checkpoints: int = 0
+    captures: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotReached(Event):
+    """`what`: the condition of a branch, or a statement, of the user's code that did not run."""
+
+    what: str
+    file: str
+    line: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,6 +265,9 @@ KINDS: Mapping[str, type[Event]] = {
     "oom": OutOfMemory,
     "exception": JobException,
     "batches": Batches,
+    "stage": StageBegun,
+    "observed": Observed,
+    "not_reached": NotReached,
     "end": End,
     "exit": Exit,
 }
