@@ -18,8 +18,13 @@ from joblists import Job
 HOOK = Path(__file__).resolve().parent / "gpu_hook"
 PATIENCE_S = 240
 SAMPLE_MS = 200
+STDERR_CHARACTERS = 2000  # kept of a job that failed
 SPARE_BYTES = 4 << 30  # never promised to a job
 PROCESS_BYTES = 1 << 30  # context, kernels and library handles beside PyTorch's own memory
+
+
+class DeadlinePassed(Exception):
+    """A run was not started, because it is too late for that."""
 
 
 class Memory:
@@ -74,9 +79,11 @@ def fraction_of(limit_bytes: int, total_bytes: int) -> float:
 
 
 class Gpu:
-    def __init__(self, total_bytes: int) -> None:
+    def __init__(self, total_bytes: int, deadline_s: float | None = None, patience_s: float = PATIENCE_S) -> None:
         self.total_bytes = total_bytes
         self.memory = Memory(total_bytes)
+        self.patience_s = patience_s
+        self._last_start = math.inf if deadline_s is None else time.monotonic() + deadline_s
         self._processes = ProcessMemory()
 
     def close(self) -> None:
@@ -84,41 +91,53 @@ class Gpu:
 
     def run(self, job: Job, expected_bytes: int, limit_bytes: int | None = None) -> dict:
         """One run; `completed`, the peaks, and the error when there is one."""
-        with self.memory.share(expected_bytes), tempfile.TemporaryDirectory() as folder:
-            peaks = Path(folder) / "peaks.json"
+        if time.monotonic() > self._last_start:
+            raise DeadlinePassed
+        with self.memory.share(expected_bytes), tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             start = time.monotonic()
+            if start > self._last_start:  # its memory came too late
+                raise DeadlinePassed
             process = subprocess.Popen(
                 job.command(),
-                env=self._environment(job, peaks, limit_bytes),
+                env=self._environment(job, Path(folder), limit_bytes),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 text=True,
             )
             try:
-                _, errors = process.communicate(timeout=PATIENCE_S)
+                _, errors = process.communicate(timeout=self.patience_s)
             except subprocess.TimeoutExpired:
                 process.kill()
                 _, errors = process.communicate()
-                errors += f"\nno end after {PATIENCE_S} s"
+                errors += f"\nno end after {self.patience_s:g} s"
             row: dict = {"completed": process.returncode == 0, "exit": process.returncode}
             if process.returncode != 0:
                 row["error"] = last_error(errors)
                 row["out_of_memory"] = "OutOfMemoryError" in errors or "out of memory" in errors
-            if peaks.exists():
-                row |= json.loads(peaks.read_text())
+                row["stderr"] = errors[-STDERR_CHARACTERS:]
+            row |= largest_peaks(Path(folder))
             if used := self._processes.most_bytes.get(process.pid):
                 row["process_bytes"] = used
             return row | {"seconds": round(time.monotonic() - start, 1)}
 
-    def _environment(self, job: Job, peaks: Path, limit_bytes: int | None) -> dict[str, str]:
+    def _environment(self, job: Job, folder: Path, limit_bytes: int | None) -> dict[str, str]:
+        """Temporary files and compile caches are in the run's own folder: each run is a first one, and leaves nothing."""
         environment = job.environment()
         path = [str(HOOK), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment |= {"PYTHONPATH": os.pathsep.join(path), "BENCHMARK_PEAKS": str(peaks)}
+        environment |= {"PYTHONPATH": os.pathsep.join(path), "BENCHMARK_PEAKS": str(folder), "TMPDIR": str(folder)}
+        environment |= {f"{name}_CACHE_DIR": str(folder / name.lower()) for name in ("TORCHINDUCTOR", "TRITON")}
         if limit_bytes is not None:
             name = "PYTORCH_CUDA_ALLOC_CONF"
             limit = f"per_process_memory_fraction:{fraction_of(limit_bytes, self.total_bytes)!r}"
             environment[name] = ",".join(filter(None, [environment.get(name), limit]))
         return environment
+
+
+def largest_peaks(folder: Path) -> dict:
+    """Of the job's processes the one that reserved the most; nothing if none wrote its peaks."""
+    found = [json.loads(file.read_text()) for file in folder.glob("peaks-*.json")]
+    most = max(found, key=lambda peaks: peaks["reserved_bytes"], default={})
+    return most | ({"processes": len(found)} if len(found) > 1 else {})
 
 
 def last_error(errors: str) -> str:

@@ -3,8 +3,10 @@
     python benchmarks/record_gpu.py peaks [--families vision language]   the peaks of every job
     python benchmarks/record_gpu.py limits       the reruns and capacity checks of second_stage.jsonl
     python benchmarks/record_gpu.py minimum      the smallest limits at which the jobs chosen there complete
+    python benchmarks/record_gpu.py repeats      the peaks of the jobs of repeats.txt, five times each
 
-Every run is a fresh process, several side by side as far as the GPU's memory goes. Goes on where it was interrupted.
+Every run is a fresh process, several side by side as far as the GPU's memory goes. Goes on where it was interrupted:
+what is in `truth/` or in `--folder` is not recorded again. `--deadline 480` starts nothing after 480 seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from pathlib import Path
 
 import joblists
 from bisection import smallest_that_completes
-from gpu_runs import Gpu
+from gpu_runs import PATIENCE_S, DeadlinePassed, Gpu
+from repeats import RUNS, read_repeats
 from truth_files import RESULTS, SECOND_STAGE, TRUTH, add, commit, rows
 
 UNKNOWN_NEED = 10 << 30
@@ -51,31 +54,47 @@ class Recorder:
         self.recording = facts["recording"]
         self.stem = folder / file_stem(facts)
         self.jobs = {job.line: job for job in joblists.read()}
-        known = [*rows(RESULTS / "estimates.jsonl"), *rows(self.path("peaks"))]
+        known = [*rows(RESULTS / "estimates.jsonl"), *self.recorded("peaks")]
         self.needs = {row["job"]: row["reserved_bytes"] for row in known if row.get("reserved_bytes")}
 
     def path(self, stage: str) -> Path:
         suffix = "" if stage == "peaks" else f"_{stage}"
         return self.stem.with_name(f"{self.stem.name}{suffix}.jsonl")
 
+    def recorded(self, stage: str) -> list[dict]:
+        """What is in the folder, and in `truth/` where that is another one."""
+        path = self.path(stage)
+        return [row for file in sorted({path, TRUTH / path.name}) for row in rows(file)]
+
     def need(self, line: str) -> int:
         return self.needs.get(line, UNKNOWN_NEED)
 
     def peaks(self, families: list[str] | None) -> Iterator[Callable[[], dict]]:
-        done = {row["job"] for row in rows(self.path("peaks"))}
+        done = {row["job"] for row in self.recorded("peaks")}
         todo = [job for job in joblists.read(families) if job.line not in done]
         for job in sorted(todo, key=lambda job: self.need(job.line), reverse=True):
             yield lambda job=job: {"job": job.line, **self._peaks(job)}
 
     def _peaks(self, job: joblists.Job) -> dict:
-        row = self.gpu.run(job, self.need(job.line))
-        if row.get("out_of_memory") or row.get("allocator_retries"):
-            # Pressed, perhaps only by its neighbours: once more with the GPU to itself.
+        need = self.need(job.line)
+        row = self.gpu.run(job, need)
+        pressed = row.get("out_of_memory") or row.get("allocator_retries")
+        if pressed and not (row["completed"] and row.get("reserved_bytes", need) < need):
+            # Perhaps only by its neighbours: once more with the GPU to itself. A job that completed with less than
+            # it was promised has met a limit of its own making.
             row = self.gpu.run(job, self.gpu.total_bytes)
         return row
 
+    def repeats(self, _families: list[str] | None) -> Iterator[Callable[[], dict]]:
+        """All jobs once, then all of them again, so that an interrupted recording has as many runs of each."""
+        done = {(row["job"], row["run"]) for row in self.recorded("repeats")}
+        for run in range(1, RUNS + 1):
+            for line in read_repeats():
+                if (line, run) not in done:
+                    yield lambda line=line, run=run: {"job": line, "run": run, **self._peaks(self.jobs[line])}
+
     def limits(self, _families: list[str] | None) -> Iterator[Callable[[], dict]]:
-        done = {(row["job"], row["limit_bytes"], row["why"]) for row in rows(self.path("limits"))}
+        done = {(row["job"], row["limit_bytes"], row["why"]) for row in self.recorded("limits")}
         for check in rows(SECOND_STAGE):
             known = (check["job"], check.get("limit_bytes"), check["why"])
             if known[1] is not None and known not in done:  # a job without an estimate has no limit yet
@@ -85,8 +104,8 @@ class Recorder:
         return self.gpu.run(self.jobs[line], min(self.need(line), limit_bytes), limit_bytes)
 
     def minimum(self, _families: list[str] | None) -> Iterator[Callable[[], dict]]:
-        done = {row["job"] for row in rows(self.path("minimum"))}
-        known = {row["job"]: row for row in rows(self.path("peaks"))}
+        done = {row["job"] for row in self.recorded("minimum")}
+        known = {row["job"]: row for row in self.recorded("peaks")}
         for check in rows(SECOND_STAGE):
             if check["why"] == "minimum" and check["job"] not in done:
                 yield lambda line=check["job"]: self._minimum(line, known[line])
@@ -104,27 +123,40 @@ class Recorder:
         return {"job": line, "minimum_bytes": least, "failed_bytes": failed, "trials": trials}
 
 
-def main() -> int:
+def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stage", choices=["peaks", "limits", "minimum"])
+    parser.add_argument("stage", choices=["peaks", "limits", "minimum", "repeats"])
     parser.add_argument("--families", nargs="+", metavar="NAME", help="only these lists of jobs/")
     parser.add_argument("--parallel", type=int, default=8, help="jobs at a time, memory permitting")
-    parser.add_argument("--folder", type=Path, default=TRUTH, help="where the files are, or go")
+    parser.add_argument("--deadline", type=float, metavar="SECONDS", help="start no run after this time")
+    parser.add_argument("--patience", type=float, default=PATIENCE_S, metavar="SECONDS", help="that a run may take")
+    parser.add_argument("--folder", type=Path, default=TRUTH, help="where the files go; merge_truth.py adds them")
     parser.add_argument("--commit", help="what to note as the commit, where git cannot tell")
-    chosen = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> int:
+    chosen = options()
     facts = provenance(chosen.commit)
-    gpu = Gpu(facts["total_bytes"])
+    gpu = Gpu(facts["total_bytes"], deadline_s=chosen.deadline, patience_s=chosen.patience)
+    chosen.folder.mkdir(parents=True, exist_ok=True)
     recorder = Recorder(gpu, facts, chosen.folder)
     tasks = list(getattr(recorder, chosen.stage)(chosen.families))
     path = recorder.path(chosen.stage)
     if tasks:
         add(path, {**facts, "stage": chosen.stage})
+    left = 0
     with ThreadPoolExecutor(chosen.parallel) as pool:
         for number, done in enumerate(as_completed([pool.submit(task) for task in tasks]), 1):
-            row = {**done.result(), "recording": facts["recording"]}
+            try:
+                row = {**done.result(), "recording": facts["recording"]}
+            except DeadlinePassed:
+                left += 1
+                continue
             add(path, row)
             print(f"{number}/{len(tasks)} {row['job']} {row.get('error', '')}", flush=True)
     gpu.close()
+    print(f"{len(tasks) - left} recorded, {left} left", flush=True)
     return 0
 
 
