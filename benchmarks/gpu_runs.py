@@ -92,11 +92,11 @@ class Gpu:
     def run(self, job: Job, expected_bytes: int, limit_bytes: int | None = None) -> dict:
         """One run; `completed`, the peaks, and the error when there is one."""
         if time.monotonic() > self._last_start:
-            raise DeadlinePassed
+            raise DeadlinePassed("too late to start a run")
         with self.memory.share(expected_bytes), tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             start = time.monotonic()
             if start > self._last_start:  # its memory came too late
-                raise DeadlinePassed
+                raise DeadlinePassed("too late to start a run")
             process = subprocess.Popen(
                 job.command(),
                 env=self._environment(job, Path(folder), limit_bytes),
@@ -121,7 +121,7 @@ class Gpu:
             return row | {"seconds": round(time.monotonic() - start, 1)}
 
     def _environment(self, job: Job, folder: Path, limit_bytes: int | None) -> dict[str, str]:
-        """Temporary files and compile caches are in the run's own folder: each run is a first one, and leaves nothing."""
+        """Temporary files and compile caches are in the run's own folder: each run is a first one."""
         environment = job.environment()
         path = [str(HOOK), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment |= {"PYTHONPATH": os.pathsep.join(path), "BENCHMARK_PEAKS": str(folder), "TMPDIR": str(folder)}

@@ -1,4 +1,4 @@
-"""On the path of every job that `record_gpu.py` starts: writes PyTorch's own peaks to a file when a process of the job ends.
+"""On the path of every job that `record_gpu.py` starts: writes a process's own peaks when it ends.
 
 Thus the job's script stays as its user wrote it, and is started as its user would start it.
 """
@@ -18,7 +18,7 @@ def write_peaks():
         "reserved_bytes": torch.cuda.max_memory_reserved(),
         "allocator_retries": torch.cuda.memory_stats().get("num_alloc_retries", 0),
     }
-    with open(os.path.join(os.environ["BENCHMARK_PEAKS"], f"peaks-{os.getpid()}.json"), "w") as file:
+    with open(f"{os.environ['BENCHMARK_PEAKS']}/peaks-{os.getpid()}.json", "w") as file:
         json.dump(peaks, file)
 
 

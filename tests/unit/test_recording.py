@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import sys
 import threading
 from pathlib import Path
@@ -17,7 +18,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 import joblists
 from bisection import smallest_that_completes
-from gpu_runs import PROCESS_BYTES, SPARE_BYTES, Memory, fraction_of, last_error
+from gpu_runs import PROCESS_BYTES, SPARE_BYTES, DeadlinePassed, Gpu, Memory, fraction_of, largest_peaks, last_error
+from merge_truth import merge
+from record_gpu import Recorder
+from repeats import PARTS, RUNS, read_repeats
 from second_stage import CAPACITIES_GIB, MINIMUMS, choose, enclosing
 
 H200_BYTES = 150_109_880_320
@@ -123,3 +127,86 @@ def test_the_last_error_of_a_job_is_what_is_kept() -> None:
     said = "Traceback\n  File x\ntorch.OutOfMemoryError: CUDA out of memory. Tried\n[rank0] bye\n"
     assert last_error(said) == "torch.OutOfMemoryError: CUDA out of memory. Tried"
     assert last_error("") == "no message"
+
+
+class StandInGpu(Gpu):
+    """Answers without a GPU, and remembers what each job was promised."""
+
+    def __init__(self, *answers: dict) -> None:
+        self.total_bytes, self.answers, self.promised = H200_BYTES, list(answers), []
+
+    def run(self, _job: joblists.Job, expected_bytes: int, _limit_bytes: int | None = None) -> dict:
+        self.promised.append(expected_bytes)
+        return self.answers.pop(0)
+
+
+FACTS = {"recording": "now", "gpu": "NVIDIA H200", "torch": "2.11.0+cu130"}
+
+
+def test_repeats_name_listed_jobs_in_two_halves() -> None:
+    parts = read_repeats()
+    assert set(parts) <= {job.line for job in joblists.read()}
+    assert len(parts) >= 60
+    counts = [list(parts.values()).count(part) for part in PARTS]
+    assert max(counts) - min(counts) <= 1
+
+
+@pytest.mark.parametrize("text", ["a.py\n", "[fit]\na.py\n[test]\na.py\n", "[other]\n"])
+def test_a_repeat_is_in_one_known_part_only(tmp_path: Path, text: str) -> None:
+    (tmp_path / "repeats.txt").write_text(text)
+    with pytest.raises(SystemExit, match=r"repeats\.txt"):
+        read_repeats(tmp_path / "repeats.txt")
+
+
+def test_a_repeat_that_was_recorded_is_not_run_again(tmp_path: Path) -> None:
+    done = next(iter(read_repeats()))
+    (tmp_path / "h200_torch2.11.0_cu130_repeats.jsonl").write_text(json.dumps({"job": done, "run": 1}) + "\n")
+    fresh = list(Recorder(StandInGpu(), FACTS, tmp_path / "empty").repeats(None))
+    left = list(Recorder(StandInGpu(), FACTS, tmp_path).repeats(None))
+    assert len(fresh) - len(left) == 1
+    assert len(fresh) <= RUNS * len(read_repeats())
+
+
+@pytest.mark.parametrize(
+    ("row", "runs"),
+    [
+        ({"completed": True, "reserved_bytes": GIB, "allocator_retries": 0}, 1),
+        ({"completed": True, "reserved_bytes": GIB, "allocator_retries": 2}, 1),  # a limit of the job's own
+        ({"completed": True, "reserved_bytes": 11 * GIB, "allocator_retries": 2}, 2),
+        ({"completed": False, "out_of_memory": True}, 2),
+    ],
+)
+def test_only_a_job_that_neighbours_may_have_pressed_is_run_alone(tmp_path: Path, row: dict, runs: int) -> None:
+    gpu = StandInGpu(row, {"completed": True, "reserved_bytes": 12 * GIB})
+    recorder = Recorder(gpu, FACTS, tmp_path)
+    recorder.needs = {}
+    recorder._peaks(joblists.read(["life"])[0])
+    assert len(gpu.promised) == runs
+    assert gpu.promised[1:] == [H200_BYTES] * (runs - 1)
+
+
+def test_no_run_starts_after_the_deadline() -> None:
+    gpu = Gpu.__new__(Gpu)
+    gpu._last_start = -1.0
+    with pytest.raises(DeadlinePassed, match="too late"):
+        gpu.run(joblists.read(["life"])[0], GIB)
+
+
+def test_the_process_that_reserved_the_most_gives_the_peaks(tmp_path: Path) -> None:
+    assert largest_peaks(tmp_path) == {}
+    for number, reserved in enumerate((5, 9, 7)):
+        (tmp_path / f"peaks-{number}.json").write_text(json.dumps({"reserved_bytes": reserved}))
+    assert largest_peaks(tmp_path) == {"reserved_bytes": 9, "processes": 3}
+
+
+def test_merging_adds_each_row_once_with_its_header(tmp_path: Path) -> None:
+    source, target = tmp_path / "source.jsonl", tmp_path / "target.jsonl"
+    header, other = {"recording": "r1", "gpu": "g"}, {"recording": "r2", "gpu": "g"}
+    runs = [{"job": "a.py", "run": run, "recording": "r1", "completed": True} for run in (1, 2)]
+    failed = {"job": "b.py", "run": 1, "recording": "r2", "completed": False}
+    source.write_text("".join(json.dumps(row) + "\n" for row in [header, *runs, other, failed]))
+    target.write_text(json.dumps(runs[0]) + "\n")
+    assert merge(source, target, drop_failed=True) == 1
+    assert [json.loads(line) for line in target.read_text().splitlines()] == [runs[0], header, runs[1]]
+    assert merge(source, target) == 1
+    assert merge(source, target) == 0

@@ -36,7 +36,9 @@ def main():
                 if teacher is not None:
                     with torch.no_grad():
                         wanted = teacher(images.half() if args.half_teacher else images)
-                    soft = F.kl_div(F.log_softmax(scores / 4, 1), F.softmax(wanted.float() / 4, 1), reduction="batchmean")
+                    soft = F.kl_div(
+                        F.log_softmax(scores / 4, 1), F.softmax(wanted.float() / 4, 1), reduction="batchmean"
+                    )
                     loss = loss + 16 * soft
             optimizer.zero_grad()
             amp.backward(loss)

@@ -20,7 +20,7 @@ def build(args):
     return classifier(args.model), images, labels
 
 
-def main():
+def main():  # noqa: C901
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", default="resnet18", help="gpt, mlp or a model of torchvision")
     parser.add_argument("--way", choices=["graph", "callables", "overhead"], default="graph")

@@ -58,7 +58,9 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     device = torch.device("cuda")
-    train_loader = DataLoader(Images(args.samples, 28, 1), args.batch_size, shuffle=True, num_workers=1, pin_memory=True)
+    train_loader = DataLoader(
+        Images(args.samples, 28, 1), args.batch_size, shuffle=True, num_workers=1, pin_memory=True
+    )
     test_loader = DataLoader(Images(2500, 28, 1), args.test_batch_size, num_workers=1, pin_memory=True)
     model = Net(args.width).to(device)
     optimizer = make_optimizer(args.optimizer, model.parameters())

@@ -1,4 +1,4 @@
-"""A GPT trained in an endless loop by steps, with its loss estimated, a checkpoint written and text sampled on the way."""
+"""A GPT trained in an endless loop, its loss estimated and a checkpoint written every so many steps."""
 
 import argparse
 import math
@@ -31,7 +31,7 @@ def parse():
     return parser.parse_args()
 
 
-def main():
+def main():  # noqa: C901
     args = parse()
     torch.manual_seed(0)
     data = np.random.default_rng(0).integers(args.vocabulary, size=200_000, dtype=np.uint16)

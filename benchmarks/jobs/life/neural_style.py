@@ -69,7 +69,9 @@ def main():
             with amp.autocast():
                 painted, wanted = features(vgg, model(images)), features(vgg, images)
                 loss = F.mse_loss(painted[1], wanted[1])
-                loss = loss + sum(F.mse_loss(gram(a), b.expand(len(a), -1, -1)) for a, b in zip(painted, style, strict=True))
+                loss = loss + sum(
+                    F.mse_loss(gram(a), b.expand(len(a), -1, -1)) for a, b in zip(painted, style, strict=True)
+                )
             amp.backward(loss)
             amp.step(optimizer)
         print(f"epoch {epoch}: {loss.item():.3f}")

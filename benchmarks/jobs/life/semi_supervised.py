@@ -1,4 +1,4 @@
-"""Labelled and unlabelled images from loaders of their own, a consistency loss that starts later, a validation loader."""
+"""Labelled and unlabelled images from loaders of their own, and a consistency loss that starts later."""
 
 import argparse
 import itertools

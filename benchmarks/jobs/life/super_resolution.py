@@ -1,4 +1,4 @@
-"""Sub-pixel super-resolution on crops; tested on whole images; the model is saved after each epoch and used at the end."""
+"""Sub-pixel super-resolution on crops; tested on whole images; saved after each epoch, and used at the end."""
 
 import argparse
 import tempfile

@@ -1,6 +1,7 @@
 """A temporal convolutional network on the adding problem: all data on the GPU, sliced by hand, tested in one piece."""
 
 import argparse
+import itertools
 
 import torch
 import torch.nn.functional as F
@@ -40,7 +41,7 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     widths = [2, *[args.width] * args.levels]
-    layers = [Temporal(a, b, 2**level) for level, (a, b) in enumerate(zip(widths, widths[1:], strict=False))]
+    layers = [Temporal(a, b, 2**level) for level, (a, b) in enumerate(itertools.pairwise(widths))]
     model, head = nn.Sequential(*layers).cuda(), nn.Linear(args.width, 1).cuda()
     optimizer = make_optimizer(args.optimizer, [*model.parameters(), *head.parameters()])
     amp = Amp(args.precision)

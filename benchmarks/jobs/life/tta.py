@@ -31,7 +31,9 @@ def main():
     model = classifier(args.model).cuda()
     optimizer, amp = make_optimizer(args.optimizer, model.parameters()), Amp(args.precision)
     for epoch in range(args.epochs):
-        for data, labels in DataLoader(Images(args.batches * args.batch_size, args.crop), args.batch_size, shuffle=True):
+        for data, labels in DataLoader(
+            Images(args.batches * args.batch_size, args.crop), args.batch_size, shuffle=True
+        ):
             with amp.autocast():
                 loss = F.cross_entropy(model(data.cuda()), labels.cuda())
             optimizer.zero_grad()

@@ -1,6 +1,7 @@
 """A variational autoencoder: tested after each epoch on larger batches, then asked for samples."""
 
 import argparse
+import itertools
 
 import torch
 import torch.nn.functional as F
@@ -33,7 +34,7 @@ class Convolutional(Dense):
         super().__init__(8, channels, latent)
         cells = (size // 8) ** 2
         steps = [channels, width, 2 * width, 4 * width]
-        down = [layer for a, b in zip(steps, steps[1:], strict=False) for layer in (nn.Conv2d(a, b, 4, 2, 1), nn.ReLU())]
+        down = [layer for a, b in itertools.pairwise(steps) for layer in (nn.Conv2d(a, b, 4, 2, 1), nn.ReLU())]
         up = [layer for a, b in zip(steps[:0:-1], steps[-2::-1], strict=False)
               for layer in (nn.ReLU(), nn.ConvTranspose2d(a, b, 4, 2, 1))]  # fmt: skip
         self.shape = (channels, size, size)

@@ -1,4 +1,4 @@
-"""A word-level language model whose parameters are updated by hand; the best is saved, reloaded and tested at the end."""
+"""A word-level language model whose parameters are updated by hand; the best is reloaded and tested at the end."""
 
 import argparse
 import tempfile

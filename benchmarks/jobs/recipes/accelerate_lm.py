@@ -67,7 +67,9 @@ def main():
             print(f"epoch {epoch}: {loss.item():.3f}, {math.exp(min(torch.cat(losses).mean().item(), 20)):.1f}")
             if args.generate:
                 prompts = torch.randint(3, 8000, (args.generate, args.length // 2), device=accelerator.device)
-                made = accelerator.unwrap_model(model).generate(prompts, max_new_tokens=24, min_new_tokens=24, pad_token_id=0)
+                made = accelerator.unwrap_model(model).generate(
+                    prompts, max_new_tokens=24, min_new_tokens=24, pad_token_id=0
+                )
                 print(tuple(made.shape))
 
     if args.find:

@@ -1,4 +1,4 @@
-"""A training loop with accelerate: accumulation, clipping, evaluation with gathered answers, the state saved and read."""
+"""A training loop with accelerate: accumulation, clipping, evaluation with gathered answers, saved states."""
 
 import argparse
 import tempfile

@@ -22,10 +22,16 @@ class Texts(Dataset):
 
 
 def build(name, length):
-    width, layers, vocabulary = {"width": 512, "layers": 6, "vocabulary": 20000}.values()
+    width, layers, vocabulary = 512, 6, 20000
     if name == "gpt2":
         config = transformers.GPT2Config(
-            vocab_size=vocabulary, n_embd=width, n_layer=layers, n_head=8, n_positions=length, bos_token_id=0, eos_token_id=0
+            vocab_size=vocabulary,
+            n_embd=width,
+            n_layer=layers,
+            n_head=8,
+            n_positions=length,
+            bos_token_id=0,
+            eos_token_id=0,
         )
         return transformers.GPT2LMHeadModel(config)
     if name == "llama":
@@ -34,8 +40,10 @@ def build(name, length):
             num_key_value_heads=4, intermediate_size=1376, max_position_embeddings=length,
         )  # fmt: skip
         return transformers.LlamaForCausalLM(config)
-    config = transformers.BertConfig(vocab_size=vocabulary, hidden_size=width, num_hidden_layers=layers,
-                                     num_attention_heads=8, intermediate_size=4 * width, max_position_embeddings=length)  # fmt: skip
+    config = transformers.BertConfig(
+        vocab_size=vocabulary, hidden_size=width, num_hidden_layers=layers, num_attention_heads=8,
+        intermediate_size=4 * width, max_position_embeddings=length,
+    )  # fmt: skip
     return transformers.BertForSequenceClassification(config)
 
 
@@ -45,7 +53,7 @@ class Samples(TrainerCallback):
     def __init__(self, every, texts, prompt):
         self.every, self.texts, self.prompt = every, texts, prompt
 
-    def on_step_end(self, args, state, control, model=None, **_):
+    def on_step_end(self, args, state, control, model=None, **_):  # noqa: ARG002
         if state.global_step % self.every == 0:
             model.eval()
             prompts = torch.randint(3, 20000, (self.texts, self.prompt), device=model.device)

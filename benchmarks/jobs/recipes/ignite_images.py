@@ -1,4 +1,4 @@
-"""Supervised training with Ignite: evaluators on their own events, a moving average, checkpoints, the best at the end."""
+"""Supervised training with Ignite: evaluators on events of their own, a moving average, checkpoints."""
 
 import argparse
 import tempfile
@@ -53,7 +53,9 @@ def main():
     @trainer.on(when)
     def evaluate(engine):
         evaluator.run(held)
-        print(f"{engine.state.iteration}: {engine.state.output:.3f}, accuracy {evaluator.state.metrics['accuracy']:.3f}")
+        print(
+            f"{engine.state.iteration}: {engine.state.output:.3f}, accuracy {evaluator.state.metrics['accuracy']:.3f}"
+        )
 
     with tempfile.TemporaryDirectory() as folder:
         saver = Checkpoint(
@@ -63,7 +65,9 @@ def main():
             global_step_transform=global_step_from_engine(trainer),
         )
         trainer.add_event_handler(Events.EPOCH_COMPLETED, saver)
-        stopper = EarlyStopping(patience=20, score_function=lambda engine: -engine.state.metrics["loss"], trainer=trainer)
+        stopper = EarlyStopping(
+            patience=20, score_function=lambda engine: -engine.state.metrics["loss"], trainer=trainer
+        )
         evaluator.add_event_handler(Events.COMPLETED, stopper)
         trainer.run(train, max_epochs=args.epochs)
     if args.test:

@@ -1,6 +1,7 @@
 """A GAN in Lightning with manual optimization, and pictures drawn when an epoch ends."""
 
 import argparse
+import itertools
 import tempfile
 
 import lightning
@@ -23,7 +24,7 @@ class Images(Dataset):
 
 def maker(width):
     layers, widths = [], [100, 8 * width, 4 * width, 2 * width, width]
-    for place, (inputs, outputs) in enumerate(zip(widths, widths[1:], strict=False)):
+    for place, (inputs, outputs) in enumerate(itertools.pairwise(widths)):
         step = (1, 0) if place == 0 else (2, 1)
         layers += [nn.ConvTranspose2d(inputs, outputs, 4, *step), nn.BatchNorm2d(outputs), nn.ReLU()]
     return nn.Sequential(*layers, nn.ConvTranspose2d(width, 3, 4, 2, 1), nn.Tanh())
@@ -31,7 +32,7 @@ def maker(width):
 
 def judge(width):
     layers, widths = [], [3, width, 2 * width, 4 * width, 8 * width]
-    for inputs, outputs in zip(widths, widths[1:], strict=False):
+    for inputs, outputs in itertools.pairwise(widths):
         layers += [nn.Conv2d(inputs, outputs, 4, 2, 1), nn.LeakyReLU(0.2)]
     return nn.Sequential(*layers, nn.Conv2d(8 * width, 1, 4), nn.Flatten(0))
 

@@ -35,7 +35,7 @@ class Classifier(lightning.LightningModule):
     def validation_step(self, batch, _):
         self.log("val_loss", F.cross_entropy(self.net(batch[0]), batch[1]), prog_bar=True)
 
-    def test_step(self, batch, _):
+    def test_step(self, batch, index):  # noqa: ARG002
         self.log("test_right", (self.net(batch[0]).argmax(1) == batch[1]).float().mean())
 
     def predict_step(self, batch, _):

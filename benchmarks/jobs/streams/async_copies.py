@@ -19,7 +19,9 @@ def main():
     torch.manual_seed(0)
     model = torchvision.models.get_model(args.model, weights=None, num_classes=10).cuda()
     optimizer, side = torch.optim.AdamW(model.parameters(), lr=1e-4), torch.cuda.Stream()
-    hosts = {name: torch.empty(value.shape, dtype=value.dtype, pin_memory=True) for name, value in model.state_dict().items()}
+    hosts = {
+        name: torch.empty(value.shape, dtype=value.dtype, pin_memory=True) for name, value in model.state_dict().items()
+    }
     for step in range(1, args.steps + 1):
         images, labels = torch.rand(args.batch_size, 3, args.size, args.size), torch.randint(10, (args.batch_size,))
         loss = F.cross_entropy(model(images.cuda()), labels.cuda())

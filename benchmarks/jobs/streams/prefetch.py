@@ -34,7 +34,10 @@ class Prefetcher:
 def batches(args):
     for _ in range(args.steps):
         size = (args.batch_size, 3, args.size, args.size)
-        yield torch.randint(256, size, dtype=torch.uint8).pin_memory(), torch.randint(10, (args.batch_size,)).pin_memory()
+        yield (
+            torch.randint(256, size, dtype=torch.uint8).pin_memory(),
+            torch.randint(10, (args.batch_size,)).pin_memory(),
+        )
 
 
 def main():
