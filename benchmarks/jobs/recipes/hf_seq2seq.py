@@ -55,7 +55,8 @@ def main():
     model = build(args.model)
     generation = GenerationConfig(
         max_new_tokens=20, min_new_tokens=20, num_beams=args.beams,
-        decoder_start_token_id=model.config.decoder_start_token_id, pad_token_id=model.config.pad_token_id, eos_token_id=model.config.eos_token_id,
+        decoder_start_token_id=model.config.decoder_start_token_id, pad_token_id=model.config.pad_token_id,
+        eos_token_id=model.config.eos_token_id,
     )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         settings = Seq2SeqTrainingArguments(
