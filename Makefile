@@ -47,6 +47,7 @@ slow-test: setup ## real jobs on the emulated device
 
 benchmark: setup ## estimate every recorded job, score against the truth, rewrite the tables (hours; goes on where it was)
 	$(PYTHON) benchmarks/estimates.py
+	$(PYTHON) benchmarks/estimates.py --kind default
 	$(PYTHON) benchmarks/estimates.py --kind capacity
 	$(PYTHON) benchmarks/estimates.py --kind minimum
 	$(MAKE) score
@@ -57,6 +58,7 @@ score: setup ## the tables and plots from the estimates that are there
 
 record: setup ## on a machine with a CUDA GPU: record the truth
 	$(PYTHON) benchmarks/record_gpu.py peaks
+	$(PYTHON) benchmarks/record_gpu.py repeats
 	$(PYTHON) benchmarks/second_stage.py
 	$(PYTHON) benchmarks/record_gpu.py limits
 	$(PYTHON) benchmarks/record_gpu.py minimum

@@ -1,6 +1,7 @@
 """Estimates every job of `jobs/*.txt` on this machine, without a GPU. Goes on where it was interrupted.
 
 python benchmarks/estimates.py                     the peaks of all jobs: results/estimates.jsonl
+python benchmarks/estimates.py --kind default      the same with the options a user types: no --until-exit
 python benchmarks/estimates.py --kind minimum      the smallest capacity, for the jobs second_stage.jsonl names
 python benchmarks/estimates.py --kind capacity     the verdict at the capacities it names
 python benchmarks/estimates.py --kind real         the jobs that values steer, with --values real
@@ -22,7 +23,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from store import Store
 from truth_files import RESULTS, SECOND_STAGE, rows
 
-KINDS = ("peaks", "minimum", "capacity", "real", "alone")
+KINDS = ("peaks", "default", "minimum", "capacity", "real", "alone")
 ALONE = 40  # jobs of that sample
 STEERED = ["steered", "steered_unseen"]
 
@@ -32,6 +33,7 @@ class Task:
     job: joblists.Job
     options: tuple[str, ...] = ()
     capacity_gib: int | None = None
+    until_exit: bool = True
 
     @property
     def key(self) -> tuple:
@@ -42,6 +44,8 @@ def tasks(kind: str, families: list[str] | None) -> list[Task]:
     jobs = {job.line: job for job in joblists.read(families)}
     if kind == "peaks":
         return [Task(job) for job in jobs.values()]
+    if kind == "default":
+        return [Task(job, until_exit=False) for job in jobs.values()]
     if kind == "real":
         return [Task(job, ("--values", "real")) for job in jobs.values() if job.family in STEERED]
     if kind == "alone":
@@ -53,11 +57,24 @@ def tasks(kind: str, families: list[str] | None) -> list[Task]:
     return [Task(jobs[line], ("--memory", f"{gib}GiB"), gib) for line, gib in sizes]
 
 
+def life(estimate: dict) -> dict:
+    """What was seen of the job, and how far the GPU itself may move it; builds that do not say so have none."""
+    needs = estimate["needs"]
+    return {
+        "steps": estimate["steps"],
+        "observed": estimate.get("observed"),
+        "not_reached": estimate.get("not_reached"),
+        "timing_range_bytes": needs.get("timing_range_bytes"),
+        "address_range_bytes": needs.get("address_range_bytes"),
+        "warnings": len(estimate["warnings"]),
+    }
+
+
 def measure(task: Task) -> dict:
     start = time.monotonic()
     named = {"job": task.job.line, "capacity_gib": task.capacity_gib}
     try:
-        estimate = run_estimate(task.job, *task.options)
+        estimate = run_estimate(task.job, *task.options, until_exit=task.until_exit)
     except RuntimeError as error:
         return {**named, "verdict": "no answer", "error": str(error)[-500:]}
     seconds = round(time.monotonic() - start, 2)
@@ -74,6 +91,7 @@ def measure(task: Task) -> dict:
         "assumed_range_bytes": estimate["needs"]["assumed_range_bytes"],
         "assumed": len(estimate["assumed"]),
         "not_modelled": sorted({f"{item['library']}:{item['name']}" for item in estimate["not_modelled"]}),
+        **life(estimate),
         "runs": len(estimate["runs"]),
         "seconds": seconds,
         "host_bytes": max((run["host_peak_bytes"] or 0 for run in estimate["runs"]), default=None),

@@ -9,6 +9,10 @@ What is not there yet is called "not recorded". How the figures are made:
   verdict at a capacity is right or wrong. A run that says nothing is void, counted apart: a job foretold not to fit
   that stopped for another reason, one for which nothing was foretold, or a rerun at a limit from which nothing follows
   for the present estimate.
+- Default options: what a user types, against the whole job's peak, and `--until-exit` on the same jobs. Too low by
+  more than 2 % and unnamed: nothing is reported as not reached. Their PEF is strict and needs no rerun: an answer below
+  the recorded reserved peak fails, by the upper end of its ranges where it has some.
+- Ranges: the share of repeated runs between the ends, or equal to the estimate where there is no range.
 - MCP: mean over the checks of capacity - estimate where it worked, capacity where running out was foretold, -estimate
   where it failed. The capacity of a rerun is the whole GPU; an estimate above a capacity counts as equal to it.
 - Rivals have no GPU run: an estimate of at least the reserved peak works, one below the allocated peak fails; between

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean, median
 
 from books import DIMENSIONS, Books, Scored, error_percent
 from checks import Check
+from defaults import default_options, ranges
+from figures import errors, figure
 
 MEASURES = {  # and their titles
     "reserved": "reserved bytes",
@@ -32,6 +34,10 @@ KEYS = {
     "seconds_per_estimate": "`median` and `max` of so many `jobs`; `note`: estimated one or several at a time",
     "all": "a group, of all jobs: `recorded`; errors of `reserved`, `allocated` and `process` (as NVML sees it); "
     "`second_stage`; `cost`, estimated several at a time",
+    "default": "the default options against the whole job: `all`, `unseen` (scripts never looked at), `by_family`: "
+    "errors, `too_low` by more than 2 %, `too_low_unnamed`, strict PEF, seconds and their ratio; in `until_exit` the "
+    "same jobs; `reruns`: the second stage's, judged by these estimates",
+    "ranges": "jobs recorded several times, `all`, `fit` and `test`: share of runs covered, widths, how far they moved",
     "not_steered": "the same group without the lists of jobs that values steer",
     "by_family": "a group for each list of jobs",
     "by_precision": "a group for each precision",
@@ -46,33 +52,6 @@ KEYS = {
     "published": "figures printed in papers, with their source",
     "bars": "what was promised: `name`, `value`, `bar`, `met` (null: not recorded)",
 }
-
-
-def nearest_rank(values: Sequence[float], share: float) -> float:
-    """The smallest of the values that at least this share of them does not exceed."""
-    return sorted(values)[max(math.ceil(share * len(values)), 1) - 1]
-
-
-def figure(function: Callable[[Sequence[float]], float], values: Sequence[float]) -> float | None:
-    """Of no values None; else to six figures, so that an error of one byte is never rounded to none."""
-    return float(f"{function(values):.6g}") if values else None
-
-
-def errors(pairs: Sequence[tuple[int | None, int]]) -> dict:
-    """Of pairs of estimate and truth. Signed errors are kept apart: too low is worse than too high."""
-    signed = [error_percent(estimate, truth) for estimate, truth in pairs if estimate is not None]
-    sizes = [abs(error) for error in signed]
-    return {
-        "jobs": len(pairs),
-        "answered": len(signed),
-        "mre_percent": figure(median, sizes),
-        "mean_percent": figure(fmean, sizes),
-        "p95_percent": figure(lambda values: nearest_rank(values, 0.95), sizes),
-        "worst_percent": figure(lambda values: max(values, key=abs), signed),
-        "bias_percent": figure(fmean, signed),
-        "under_share": figure(fmean, [error < 0 for error in signed]),
-        "exact_share": figure(fmean, [estimate == truth for estimate, truth in pairs]),
-    }
 
 
 def failures(checks: Sequence[Check]) -> dict:
@@ -210,6 +189,20 @@ def rivals(books: Books) -> list[dict]:
     return table
 
 
+def default_bars(summary: dict) -> list[tuple]:
+    """Of the default options and of the ranges: name, value, lower bound, upper bound, unit."""
+    found, test = summary["default"]["all"], summary["ranges"]["test"]
+    exact, covered = found["exact_share"], test["covered_share"]
+    return [
+        ("default options: exact to the byte", None if exact is None else 100 * exact, 90, None, " %"),
+        ("default options: p95", found["p95_percent"], None, 1, " %"),
+        ("default options: too low, unnamed", found["too_low_unnamed"] if found["answered"] else None, None, 0, ""),
+        ("default options: strict PEF", found["pef_upper_percent"], None, 0.5, " %"),
+        ("jobs recorded several times", summary["ranges"]["all"]["jobs"], 60, None, ""),
+        ("repeats covered by ranges, test jobs", None if covered is None else 100 * covered, 95, None, " %"),
+    ]
+
+
 def bars(summary: dict) -> list[dict]:
     """What the project promises of this benchmark, and whether it holds."""
     reserved, low, stage = summary["all"]["reserved"], summary["minimum"], summary["second_stage"]
@@ -230,6 +223,7 @@ def bars(summary: dict) -> list[dict]:
         ("minimum capacity, furthest off", None if furthest is None else abs(furthest), None, 1, " %"),
         ("minimum capacity, lowest", low["lowest_percent"], -0.5, None, " %"),
         ("under-estimates without a cause", under, None, 0, ""),
+        *default_bars(summary),
     ]
     result = []
     for name, value, least, most, unit in promised:
@@ -256,6 +250,8 @@ def summarise(books: Books) -> dict:
         },
         "seconds_per_estimate": seconds_per_estimate(books),
         "all": group(books.scored, books.checks),
+        "default": default_options(books),
+        "ranges": ranges(books),
         "not_steered": group([job for job in books.scored if job.family not in STEERED], books.checks),
         **{f"by_{dimension}": groups(books, dimension) for dimension in DIMENSIONS},
         "values_real": group(books.real, [])

@@ -6,36 +6,11 @@ from collections.abc import Sequence
 
 from books import DIMENSIONS, Books, Scored, error_percent
 from checks import Check
+from default_tables import default_tables
+from markdown_tables import NOTHING, gib, markdown, number, percent, share
 from scoring import KEYS, MEASURES, OURS
 
-GIB = 2**30
-NOTHING = "Not recorded."
 ERRORS = ["jobs", "no answer", "MRE", "mean", "p95", "worst", "bias", "too low", "exact"]
-
-
-def percent(value: float | None, sign: str = "") -> str:
-    return "-" if value is None else "0 %" if value == 0 else f"{value:{sign}.3f} %"
-
-
-def share(value: float | None) -> str:
-    return percent(None if value is None else 100 * value)
-
-
-def gib(value: float | None) -> str:
-    return "-" if value is None else f"{value / GIB:.2f}"
-
-
-def number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
-
-
-def markdown(title: str, headers: Sequence[str], rows: Sequence[Sequence[object]], *, note="", empty=NOTHING) -> str:
-    lines = [f"## {title}", *([note, ""] if note else [])]
-    if not rows:
-        return "\n".join([*lines, empty, ""])
-    cells = [headers, ["---"] * len(headers), *rows]
-    text = [[str(cell).replace("|", "\\|").replace("\n", " ") for cell in row] for row in cells]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in text), ""])
 
 
 def error_cells(found: dict) -> list[object]:
@@ -196,6 +171,7 @@ def page(books: Books, summary: dict) -> str:
         f"# Accuracy in tables\nWritten by `benchmarks/score.py`, which says how figures are made. Jobs: {counts}.\n"
         f"{seconds_line(summary)} The tables of cost are of several at a time.\n",
         markdown("Promised and measured", ["", "promised", "measured", ""], promised),
+        *default_tables(books, summary),
         *group_tables(summary),
         *stage_tables(books, summary),
         *rival_tables(summary),

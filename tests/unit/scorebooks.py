@@ -10,13 +10,15 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import books  # noqa: E402
 import checks  # noqa: E402
+import defaults  # noqa: E402
+import figures  # noqa: E402
 import score  # noqa: E402
 import scoring  # noqa: E402
 import tables  # noqa: E402
 import truth_files  # noqa: E402
 
-__all__ = ["GIB", "LISTS", "ROOT", "TRUTH", "books", "checks", "estimate", "fill", "score", "scoring", "summary_of"]
-__all__ += ["tables", "truth", "truth_files", "write"]
+__all__ = ["GIB", "LISTS", "ROOT", "TRUTH", "books", "checks", "defaults", "estimate", "figures", "fill", "score"]
+__all__ += ["scoring", "summary_of", "tables", "truth", "truth_files", "write"]
 
 GIB = 2**30
 SETTINGS = ("cnn", "fp32", "adam")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scorebooks import GIB, LISTS, TRUTH, books, estimate, fill, scoring, summary_of, truth, write
+from scorebooks import GIB, LISTS, TRUTH, books, estimate, figures, fill, scoring, summary_of, truth, write
 
 sizes = st.integers(1, 2**40)
 pairs = st.lists(st.tuples(st.none() | sizes, sizes))
@@ -21,28 +21,28 @@ def folder(tmp_path: Path) -> Path:
 
 @given(pairs)
 def test_errors_count_every_job_once_and_shares_stay_shares(found: list[tuple[int | None, int]]) -> None:
-    figures = scoring.errors(found)
-    assert figures["jobs"] == len(found)
-    assert figures["answered"] == sum(size is not None for size, _ in found)
-    if figures["answered"]:
-        assert 0 <= figures["mre_percent"] <= abs(figures["worst_percent"])
-        assert figures["p95_percent"] <= abs(figures["worst_percent"])
-        assert abs(figures["bias_percent"]) <= figures["mean_percent"] * (1 + 1e-5)
-        assert 0 <= figures["under_share"] * figures["answered"] / len(found) + figures["exact_share"] <= 1 + 1e-5
-    assert scoring.errors(found[::-1])["mre_percent"] == figures["mre_percent"]
+    error = scoring.errors(found)
+    assert error["jobs"] == len(found)
+    assert error["answered"] == sum(size is not None for size, _ in found)
+    if error["answered"]:
+        assert 0 <= error["mre_percent"] <= abs(error["worst_percent"])
+        assert error["p95_percent"] <= abs(error["worst_percent"])
+        assert abs(error["bias_percent"]) <= error["mean_percent"] * (1 + 1e-5)
+        assert 0 <= error["under_share"] * error["answered"] / len(found) + error["exact_share"] <= 1 + 1e-5
+    assert scoring.errors(found[::-1])["mre_percent"] == error["mre_percent"]
 
 
 @given(st.lists(st.floats(0, 100), min_size=1), st.floats(0, 1))
 def test_nearest_rank_is_the_smallest_value_that_the_share_does_not_exceed(values: list[float], share: float) -> None:
-    found = scoring.nearest_rank(values, share)
+    found = figures.nearest_rank(values, share)
     assert sum(value <= found for value in values) >= share * len(values)
     assert found == min(values) or sum(value < found for value in values) < math.ceil(share * len(values))
 
 
 def test_one_byte_of_a_hundred_gib_is_no_exact_answer() -> None:
-    figures = scoring.errors([(100 * GIB - 1, 100 * GIB)])
-    assert (figures["exact_share"], figures["under_share"]) == (0, 1)
-    assert figures["worst_percent"] < 0
+    error = scoring.errors([(100 * GIB - 1, 100 * GIB)])
+    assert (error["exact_share"], error["under_share"]) == (0, 1)
+    assert error["worst_percent"] < 0
 
 
 def test_a_job_without_an_answer_has_no_error_but_is_not_exact(folder: Path) -> None:
