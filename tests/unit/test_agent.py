@@ -15,33 +15,19 @@ from veritasest.agent.stop import StopRule
 
 
 @pytest.mark.parametrize(
-    ("text", "steps", "since_new_peak", "reason"),
+    ("text", "rule"),
     [
-        ("steps=3;quiet=2", 2, 2, None),  # too few steps
-        ("steps=3;quiet=2", 3, 1, None),  # a new peak in the last but one
-        ("steps=3;quiet=2", 3, 2, "settled"),
-        ("steps=3;quiet=2;ahead_s=20", 3, 2, "settled"),
-        ("steps=5", 4, 4, None),
-        ("steps=5", 5, 0, "steps"),
-        ("until_exit", 1000, 1000, None),
-        ("", 1000, 1000, None),
+        ("", StopRule(steps=None)),
+        ("until_exit", StopRule(steps=None)),
+        ("steps=5", StopRule(steps=5)),
+        ("steps=3;quiet=2", StopRule(steps=3, quiet=2)),
+        ("steps=3;quiet=2;budget_s=1.5", StopRule(steps=3, quiet=2, budget_s=1.5)),
+        ("steps=9;forward_from=4;leave_from=6", StopRule(steps=9, forward_from=4, leave_from=6)),
+        ("forward_from=4", StopRule(steps=None, forward_from=4)),
     ],
 )
-def test_the_job_is_ended_once_it_has_shown_enough(
-    text: str, steps: int, since_new_peak: int, reason: str | None
-) -> None:
-    assert StopRule.parse(text).reason(steps=steps, steps_since_new_peak=since_new_peak) == reason
-
-
-def test_batches_are_skipped_only_by_default_or_where_such_a_run_is_repeated() -> None:
-    fields = [
-        (rule.ahead_s, rule.ahead_from)
-        for rule in map(StopRule.parse, ["until_exit", "steps=5", "steps=3;quiet=2;ahead_s=20"])
-    ]
-    assert fields == [(None, None), (None, None), (20.0, None)]
-    again = StopRule.parse("steps=9;ahead_s=20;ahead_from=4")
-    assert (again.ahead_s, again.ahead_from) == (20.0, 4)
-    assert again.reason(steps=9, steps_since_new_peak=0) == "steps"
+def test_the_stop_rule_is_read_as_the_launcher_wrote_it(text: str, rule: StopRule) -> None:
+    assert StopRule.parse(text) == rule
 
 
 def test_a_callback_runs_once_after_the_import_and_leaves_no_trace(

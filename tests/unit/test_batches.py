@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import UserDict, namedtuple
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -115,36 +115,43 @@ class _Indices:
 
 
 class Job:
-    """A training loop whose peak is the stretch of its batches; the job is ended as the recorder ends it."""
+    """A training loop whose peak is the stretch of its batches. As in the recorder, the forward stage begins when two
+    steps brought no new peak and batches that vary have been seen for long enough."""
 
-    def __init__(self, budget_s: float | None = 20.0) -> None:
-        self.batches = Batches(budget_s=budget_s)
+    def __init__(self, *, forward: bool = True, level: Callable[[], Any] = lambda: (0, 0, 0)) -> None:
+        self.batches = Batches(level=level)
         self.torch = dataloader_module()
         self.batches.install(self.torch)
+        self.forward = forward
         self.seen: list[Any] = []
         self.step = self.peak = self.quiet = 0
 
     def iterator(self, loader: Loader) -> Any:
         return self.torch._BaseDataLoaderIter(loader)
 
-    def epoch(self, loader: Loader) -> bool:
-        """Whether the job was ended in it."""
+    def epoch(self, loader: Loader, most: int = 1000) -> None:
         iterator = self.iterator(loader)
-        while (batch := next(iterator, None)) is not None:
-            if self.train(batch):
-                return True
-        return False
+        for _ in range(most):
+            batch = next(iterator, None)
+            if batch is None:
+                return
+            self.train(batch)
 
-    def train(self, batch: Any) -> bool:
+    def evaluate(self, loader: Loader) -> list[Any]:
+        iterator = self.iterator(loader)
+        return [batch.shape for batch in iter(lambda: next(iterator, None), None)]
+
+    def train(self, batch: Any) -> None:
         self.seen.append(batch.shape)
         self.step += 1
         peak = look(batch).stretch
         self.quiet = 0 if peak > self.peak else self.quiet + 1
         self.peak = max(peak, self.peak)
-        self.batches.on_step()
+        self.batches.on_backward()
+        self.batches.on_step(quiet_steps=self.quiet)
         settled = self.step >= 3 and self.quiet >= 2
-        going = self.batches.keep_going(step=self.step, steps_since_new_peak=self.quiet, settled=settled)
-        return settled and not going
+        if self.forward and settled and not self.batches.is_gathering(self.step, self.quiet):
+            self.batches.begin_forward(self.step)
 
     def record(self) -> dict[str, Any]:
         return self.batches.records(ended_by_itself=False)[0]
@@ -156,58 +163,93 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "QUIET_STEPS_GATHERED", 2)
 
 
-def test_batches_that_look_alike_change_nothing() -> None:
+def test_batches_that_look_alike_are_cut_to_the_next_few_and_the_last() -> None:
     job = Job()
     loader = Loader([tensor(4, 8)] * 100, samples=400, size=4)
-    assert job.epoch(loader)
-    assert (job.step, loader.fetched) == (3, [0, 1, 2])
+    job.epoch(loader)
+    assert loader.fetched == [0, 1, 2, 3, 4, 99]  # what lies between is not even fetched
     assert job.record()["varied"] is job.record()["still_changing"] is False
-    assert (job.record()["skipped"], job.record()["epoch_batches"]) == (0, 100)
+    assert (job.record()["skipped"], job.record()["epoch_batches"]) == (94, 100)
+
+
+def test_what_was_left_out_is_said_once_for_enumerate_to_count_on() -> None:
+    job = Job()
+    iterator = job.iterator(Loader([tensor(4, 8)] * 100, samples=400, size=4))
+    for _ in range(4):
+        job.train(next(iterator))
+    assert [(found is iterator, count) for found, count in job.batches.take_left_out()] == [(True, 94)]
+    assert job.batches.take_left_out() == []
+
+
+def test_until_the_forward_stage_nothing_is_skipped_but_the_shapes_are_recorded() -> None:
+    job = Job(forward=False)
+    loader = Loader([tensor(4, n) for n in (9, 8, 7, 6, 5)])
+    job.epoch(loader)
+    assert loader.fetched == [0, 1, 2, 3, 4]
+    assert (job.record()["still_changing"], job.record()["signatures"]) == (False, 5)
 
 
 @pytest.mark.usefixtures("quick")
 def test_the_largest_and_the_last_batch_are_run_and_the_rest_is_skipped() -> None:
     lengths = [30, 20, 10, *[15] * 80, 99, *[15] * 10, 7]
     job = Job()
-    assert job.epoch(Loader([tensor(4, n) for n in lengths]))
-    # Three steps, then the largest, the last, and the two next ones; the peak settles with the first of those.
-    assert [shape[1] for shape in job.seen] == [30, 20, 10, 99, 7, 15]
+    job.epoch(Loader([tensor(4, n) for n in lengths]))
+    # Three steps, then the largest, the last, and the two next ones.
+    assert [shape[1] for shape in job.seen] == [30, 20, 10, 99, 7, 15, 15]
     record = job.record()
     assert (record["largest_elements"], record["largest_seen"], record["still_changing"]) == (4 * 99, True, False)
-    assert (record["skipped"], record["ahead_from"]) == (len(lengths) - 3 - 4, 3)
+    assert record["skipped"] == len(lengths) - 3 - 4
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_batch_of_interest_is_waited_for_until_it_was_run() -> None:
+    job = Job()
+    iterator = job.iterator(Loader([tensor(4, n) for n in [30, 20, 10, *[15] * 20, 99, 7]]))
+    waiting = []
+    for _ in range(7):
+        job.train(next(iterator))
+        waiting.append(job.batches.is_waiting())
+    # With a step to spare: loops may fetch one batch ahead.
+    assert waiting == [False, False, False, True, True, False, False]
 
 
 def test_a_job_of_many_shapes_is_run_until_many_steps_brought_no_new_peak() -> None:
     lengths = [20 + n % 7 for n in range(400)]
     job = Job()
-    assert job.epoch(Loader([tensor(4, n) for n in lengths]))
-    # Lengths grow to 26 in step 7; 50 quiet steps, then the last batch is known and two more of the others are run.
+    job.epoch(Loader([tensor(4, n) for n in lengths]))
+    # Lengths grow to 26 in step 7; 50 quiet steps, then two more of the others are run: the last length is known.
     assert job.step == 7 + module.QUIET_STEPS_GATHERED + 2
-    assert job.record()["ahead_from"] == 7 + module.QUIET_STEPS_GATHERED
 
 
 def test_with_batches_sorted_by_length_time_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    job = Job(budget_s=20.0)
+    job = Job()
     monkeypatch.setattr(module.time, "monotonic", lambda: float(job.step))  # a second a step
-    job.epoch(Loader([tensor(4, n) for n in range(1, 201)]))
-    assert job.seen[:22] == [*[(4, n) for n in range(1, 22)], (4, 200)]
+    lengths = [*range(1, 19), *[18] * 5, *range(19, 200)]
+    job.epoch(Loader([tensor(4, n) for n in lengths]))
+    assert (4, 199) in job.seen[:24]
 
 
-def test_a_partial_last_batch_is_run_and_what_lies_between_is_not_even_fetched() -> None:
+def test_a_partial_last_batch_is_run_and_is_no_variation() -> None:
     loader = Loader([*[tensor(4, 8)] * 99, tensor(2, 8)], samples=398, size=4)
     job = Job()
-    assert job.epoch(loader)
-    assert [shape[0] for shape in job.seen] == [4, 4, 4, 2, 4]
+    job.epoch(loader)
+    assert [shape[0] for shape in job.seen] == [4, 4, 4, 4, 4, 2]
     assert loader.fetched == [0, 1, 2, 3, 4, 99]
     assert job.record()["varied"] is False
 
 
-@pytest.mark.usefixtures("quick")
+def test_later_epochs_are_cut_as_well() -> None:
+    loader = Loader([tensor(4, 8)] * 100, samples=400, size=4)
+    job = Job()
+    for _ in range(3):
+        job.epoch(loader)
+    assert job.step == 6 + 5 + 5
+
+
 def test_an_epoch_that_ends_by_itself_is_complete() -> None:
     job = Job()
     loader = Loader([tensor(4, n) for n in (5, 6, 7)])
-    assert not job.epoch(loader)
-    assert job.epoch(loader)
+    job.epoch(loader)
     assert (job.record()["skipped"], job.record()["largest_seen"]) == (0, True)
 
 
@@ -215,9 +257,15 @@ def test_an_epoch_that_ends_by_itself_is_complete() -> None:
 def test_an_endless_loader_is_still_changing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("veritasest.agent.lookahead.MAX_BATCHES", 50)
     job = Job()
-    assert job.epoch(Loader(tensor(4, length) for length in itertools.cycle([10, 9, 8])))
+    job.epoch(Loader(tensor(4, length) for length in itertools.cycle([10, 9, 8])), most=30)
     assert job.record()["still_changing"] is True
     assert (job.record()["epoch_batches"], job.record()["largest_seen"]) == (None, False)
+
+
+def test_an_endless_loader_of_equal_batches_ends_its_epoch() -> None:
+    job = Job()
+    job.epoch(Loader(tensor(4, 8) for _ in itertools.count()))
+    assert job.step == 5
 
 
 @pytest.mark.usefixtures("quick")
@@ -225,37 +273,43 @@ def test_a_loop_with_a_new_iterator_for_every_batch_is_not_driven_through_its_ep
     loader = Loader([tensor(4, n) for n in range(300, 1, -1)])
     other = Loader([tensor(4, 9)])
     job = Job()
-    ended = [job.train(next(job.iterator(source))) for source in (loader, loader, other, loader, loader)]
+    for source in (loader, loader, other, loader, loader):
+        job.train(next(job.iterator(source)))
     assert len(loader.fetched) <= 4
-    assert ended[-1]
 
 
-@pytest.mark.usefixtures("quick")
-def test_a_validation_loader_leaves_no_doubt_and_is_not_skipped() -> None:
+def test_an_evaluation_is_cut_to_its_first_largest_and_last_batches() -> None:
     job = Job()
-    validation = Loader([tensor(1, n) for n in range(1, 40)])
-    check = job.iterator(validation)
-    next(check), next(check)
-    assert job.epoch(Loader([tensor(4, 8)] * 10))
-    assert job.step == 3
+    validation = Loader([tensor(1, n) for n in [3, 2, 2, 2, *[1] * 30, 9, *[1] * 5, 4]])
+    assert len(job.evaluate(validation)) == 41  # before training has settled nothing is cut
+    job.epoch(Loader([tensor(4, 8)] * 10))
+    fresh = Loader([tensor(1, n) for n in [3, 2, 2, 2, *[1] * 30, 9, *[1] * 5, 4]])
+    assert [shape[1] for shape in job.evaluate(fresh)] == [3, 2, 2, 9, 4, 2]
+    assert job.batches.evaluated() == 41 + 6
     assert not any(record["still_changing"] for record in job.batches.records(ended_by_itself=False))
 
 
-def test_without_a_budget_nothing_is_skipped_but_the_shapes_are_told() -> None:
-    job = Job(budget_s=None)
-    loader = Loader([tensor(4, n) for n in (9, 8, 7, 6, 5)])
-    assert job.epoch(loader)
-    assert loader.fetched == [0, 1, 2]
-    assert (job.record()["still_changing"], job.record()["signatures"]) == (True, 3)
-    assert not job.batches.records(ended_by_itself=True)[0]["still_changing"]
+def test_an_evaluation_that_collects_its_outputs_on_the_gpu_is_run_whole() -> None:
+    held = itertools.count(1_000_000, 10_000)  # ten kilobytes more with every batch, below the peak of the training
+    job = Job(level=lambda: (next(held), 9_000_000, 9_000_000))
+    job.epoch(Loader([tensor(4, 8)] * 10))
+    assert len(job.evaluate(Loader([tensor(64, 8)] * 200))) == 200
+
+
+def test_an_evaluation_whose_peak_still_grows_is_run_on() -> None:
+    peaks = itertools.chain([5, 6, 7, 8, 9], itertools.repeat(9))
+    job = Job(level=lambda: (1, next(peaks), 9))
+    job.epoch(Loader([tensor(4, 8)] * 10))
+    # The peak is last seen to grow with the fifth batch, and three readings in a row must be alike.
+    assert len(job.evaluate(Loader([tensor(64, 8)] * 200))) == 8
 
 
 @pytest.mark.usefixtures("quick")
 def test_batches_made_on_the_gpu_are_not_pulled() -> None:
     loader = Loader([tensor(4, n, on_gpu=True) for n in range(90, 1, -1)])
     job = Job()
-    assert job.epoch(loader)
-    assert loader.fetched == [0, 1, 2]
+    job.epoch(loader, most=10)
+    assert loader.fetched == list(range(10))
     assert job.record()["still_changing"] is True
 
 
@@ -277,15 +331,3 @@ def test_a_forked_child_hands_out_batches_as_they_are() -> None:
     job.epoch(Loader([tensor(4, n) for n in range(30)]))
     assert len(job.seen) == 30
     assert job.batches.records(ended_by_itself=False) == []
-
-
-def test_an_earlier_run_is_repeated_by_the_step_it_looked_ahead_after() -> None:
-    lengths = [9, 8, 7, 6, *[5] * 50, 20, 4]
-    job = Job()
-    iterator = job.iterator(Loader([tensor(4, n) for n in lengths]))
-    for step in range(1, 7):
-        job.seen.append(next(iterator).shape)
-        job.batches.on_step()
-        if step == 3:
-            job.batches.look_ahead(step)
-    assert [shape[1] for shape in job.seen] == [9, 8, 7, 20, 4, 6]
