@@ -193,7 +193,11 @@ def test_what_was_not_reached_is_named_with_its_line(source: Callable[[str], str
     job = Job(lambda control: named.extend(control.not_reached()) or control.leave())
     file = source(PLAIN + "finish(sampled)\n")
     run(file, on_step=job.on_step, make=lambda step: step, finish=len)
-    assert [(one.what, one.line) for one in named[:2]] == [("if (step + 1) % 1000 == 0", 5), ("finish(sampled)", 10)]
+    assert [(one.what, one.line) for one in named[:3]] == [
+        ("if (step + 1) % 1000 == 0", 5),
+        ("19,997 more rounds of this loop", 3),
+        ("finish(sampled)", 10),
+    ]
 
 
 @needs_frames
@@ -201,7 +205,7 @@ def test_a_branch_that_ran_in_the_first_round_is_not_missed(source: Callable[[st
     named: list[Any] = []
     job = Job(lambda control: named.append(control.not_reached()) or control.leave())
     run(source(PLAIN.replace("(step + 1)", "step")), on_step=job.on_step, make=lambda step: step)
-    assert named[0] == []
+    assert [one.what for one in named[0]] == ["19,997 more rounds of this loop"]
 
 
 NESTED = """\
@@ -282,6 +286,14 @@ def test_lists_are_never_shortened(source: Callable[[str], str]) -> None:
     job = Job(lambda control: (control.shorten(), control.leave()))
     run(source("for size in [128, 160, 192, 224, 256]:\n    on_step(size)\n"), on_step=job.on_step)
     assert job.seen == [128, 160, 192, 224, 256]
+
+
+@needs_frames
+def test_rounds_of_a_list_that_were_not_seen_are_named(source: Callable[[str], str]) -> None:
+    named: list[Any] = []
+    job = Job(lambda control: named.extend(control.not_reached()))
+    run(source("for index, size in enumerate([128, 160, 192, 224, 256]):\n    on_step(size)\n"), on_step=job.on_step)
+    assert [(one.what, one.line) for one in named] == [("2 more rounds of this loop", 1)]
 
 
 class Clock:

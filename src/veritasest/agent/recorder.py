@@ -205,7 +205,7 @@ class Recorder:
             if not (self._frameworks.leave() or left):
                 decision = Decision.END
         if decision is Decision.END:
-            self._end_job("settled" if self._rule.quiet else "steps")
+            self._end_job("settled" if self._rule.quiet and quiet >= self._rule.quiet else "steps")
 
     def _loop_control(self) -> LoopControl:
         if self._control is None:

@@ -103,11 +103,15 @@ class LoopControl:
                 return
 
     def not_reached(self) -> list[NotReached]:
-        """Branches that would run later, and what comes after the loops, innermost function first."""
+        """Branches and rounds that would run later, and what comes after the loops, innermost function first."""
         found = []
         for running in self._loops():
             for way in self._ways(running):
                 found.append(NotReached(what=way.branch.text, file=way.file, line=way.branch.line))
+            if left := frame_reader.rounds_left(running.iterator):
+                file, line = running.frame.f_code.co_filename, running.loop.line
+                rounds = "round" if left == 1 else "rounds"
+                found.append(NotReached(what=f"{left:,} more {rounds} of this loop", file=file, line=line))
         for frame, place in self._places():
             if place.after is not None:
                 line, what = place.after

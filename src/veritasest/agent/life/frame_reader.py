@@ -32,7 +32,8 @@ _LOCALS_AND_STACK = 72  # _PyInterpreterFrame.localsplus
 _TYPE_POINTER = 8  # PyObject.ob_type
 
 RANGE = type(iter(range(0)))
-_KNOWN = (RANGE, enumerate, GeneratorType, zip, islice, map)
+_SEQUENCES: tuple[type, ...] = (type(iter([])), type(iter(())))
+_KNOWN = (RANGE, *_SEQUENCES, enumerate, GeneratorType, zip, islice, map)
 _MAX_DEPTH = 4
 
 
@@ -112,8 +113,14 @@ def ranges_in(iterator: Any, depth: int = 0) -> Iterator[Any]:
                 yield from ranges_in(inner, depth + 1)
 
 
+def rounds_left(iterator: Any) -> int:
+    """How many rounds a loop over a range, a list or a tuple has still to go, also through enumerate; else 0."""
+    counted = [iterator, *(gc.get_referents(iterator) if type(iterator) is enumerate else [])]
+    return max((left_in(one) for one in counted if type(one) in (RANGE, *_SEQUENCES)), default=0)
+
+
 def left_in(iterator: Any) -> int:
-    """How many values the range iterator has still to give."""
+    """How many values the iterator of a range, list or tuple has still to give."""
     left: int = iterator.__length_hint__()
     return left
 

@@ -120,7 +120,8 @@ class Pace:
             if self._rule.steps is not None and step >= self._rule.steps:
                 return Decision.END
         elif self.stage is Stage.LEAVING and self._is_over():
-            return Decision.GO_ON if waiting and not self._is_over(times=2) else Decision.END
+            unfinished = waiting or quiet_steps < QUIET_STEPS
+            return Decision.GO_ON if unfinished and not self._is_over(times=2) else Decision.END
         if self.stage in (Stage.SETTLING, Stage.AS_IT_IS) or waiting:
             return Decision.GO_ON
         if min(quiet_steps, self._steps_since_move) < QUIET_STEPS:
