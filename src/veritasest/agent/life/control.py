@@ -43,9 +43,8 @@ class _Running:
 
     @property
     def range(self) -> Any:
-        """The range iterator that counts the rounds, if there is one with values left."""
-        found = next(frame_reader.ranges_in(self.iterator), None)
-        return found if found is not None and frame_reader.left_in(found) else None
+        """The range iterator that counts the rounds, if there is one."""
+        return next(frame_reader.ranges_in(self.iterator), None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +89,7 @@ class LoopControl:
         return innermost is not None and _to_last_round(innermost)
 
     def leave(self) -> bool:
-        """Moves all loops on to their last round, or their counters to where they end. False: none could be moved."""
+        """Moves all loops on to their last round, or their counters to where they end. False: none is of that kind."""
         moved = [_to_last_round(running) or self._count_out(running) for running in self._loops(libraries=True)]
         return any(moved)
 
@@ -196,6 +195,8 @@ class LoopControl:
         if name == running.loop.counter:
             values = running.range
             if values is not None:
+                if not frame_reader.left_in(values):
+                    return None
                 following, left = frame_reader.next_value(values), frame_reader.left_in(values)
                 step = frame_reader.step_of(values)
                 if step < 1:
@@ -235,10 +236,12 @@ class LoopControl:
 
 
 def _to_last_round(running: _Running) -> bool:
+    """Whether the loop is in its last round, or will be next."""
     values = running.range
-    if values is None or frame_reader.left_in(values) < 2:
-        return values is not None
-    frame_reader.skip(values, frame_reader.left_in(values) - 1)
+    if values is None:
+        return False
+    if frame_reader.left_in(values) > 1:
+        frame_reader.skip(values, frame_reader.left_in(values) - 1)
     return True
 
 
