@@ -837,6 +837,7 @@ VEST_EXPORT void **__cudaRegisterFatBinary(void *binary)
 {
     static void *handle;
     (void)binary;
+    vest_start_agent();
     return &handle;
 }
 

@@ -150,6 +150,9 @@ VEST_EXPORT void vest_log_unmodelled(const char *library, const char *name, cons
 typedef void vest_unmodelled_callback(const char *library, const char *name, const char *how);
 VEST_EXPORT void vest_watch_unmodelled(vest_unmodelled_callback *callback);
 
+/* PyTorch's GPU code is being loaded: has the agent started in this process's Python soon, if it has not been yet. */
+VEST_EXPORT void vest_start_agent(void);
+
 /* A size that is a guess: `bytes`, or in a run made to see what hangs on it (VERITASEST_GUESSES, "low" or "high") one of
  * its bounds. Recorded as "bounded", or "bounded above" when it is its own lower bound. */
 struct vest_bounds {

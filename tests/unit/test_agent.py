@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 
 from veritasest.agent import frames, roles
-from veritasest.agent.imports import after_import
 from veritasest.agent.stop import StopRule
 
 
@@ -28,25 +26,6 @@ from veritasest.agent.stop import StopRule
 )
 def test_the_stop_rule_is_read_as_the_launcher_wrote_it(text: str, rule: StopRule) -> None:
     assert StopRule.parse(text) == rule
-
-
-def test_a_callback_runs_once_after_the_import_and_leaves_no_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "imported_by_somebody.py").write_text("value = 7\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    finders = list(sys.meta_path)
-    seen: list[ModuleType] = []
-    after_import("imported_by_somebody", seen.append)
-    module = importlib.import_module("imported_by_somebody")
-    importlib.import_module("imported_by_somebody")
-    assert seen == [module]
-    assert module.value == 7
-    assert sys.meta_path == finders
-    assert type(module.__loader__).__name__ == "SourceFileLoader"
-    after_import("imported_by_somebody", seen.append)  # already there: at once
-    assert seen == [module, module]
-    del sys.modules["imported_by_somebody"]
 
 
 def test_the_users_code_is_told_from_libraries(tmp_path: Path) -> None:

@@ -1,8 +1,11 @@
 """What runs inside the user's process: it writes down what PyTorch's allocator does, and ends the job when told to.
 
-Started by `inject/sitecustomize.py` before the user's code. It imports nothing that the user's code has not imported:
+Started by `inject/sitecustomize.py` before the user's code, which Python imports by itself or, where it does not look
+(`python -I`), the emulated device runs (native/core/python.c). It imports nothing that the user's code has not imported:
 everything waits until the job itself imports torch and touches the GPU. Uses PyTorch's global optimizer and module
 hooks, and the allocator's own history.
+
+Whatever of it the job calls is `guard`ed: an error of ours is reported as ours, and the job goes on.
 
 Known limitations: a script that records the allocator's history itself (`torch.cuda.memory._record_memory_history`)
 shares it with the agent, and finds it emptied after each optimizer step.
@@ -14,7 +17,7 @@ import os
 from functools import partial
 from typing import Any
 
-from veritasest.agent import failures
+from veritasest.agent import failures, guard
 from veritasest.agent.imports import after_import
 from veritasest.trace.writer import TraceWriter
 
@@ -22,10 +25,12 @@ from veritasest.trace.writer import TraceWriter
 def start() -> None:
     """Arms the agent; it wakes up when the job imports torch."""
     trace = TraceWriter(os.environ["VERITASEST_TRACE"])
+    guard.use(trace)
     failures.watch(trace)
     after_import("torch", partial(_watch, trace))
 
 
+@guard.guarded("the start of the agent")
 def _watch(trace: TraceWriter, torch: Any) -> None:
     from veritasest.agent.recorder import Recorder
     from veritasest.agent.stop import StopRule

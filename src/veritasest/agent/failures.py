@@ -6,6 +6,7 @@ import sys
 from types import TracebackType
 
 from veritasest.agent import frames
+from veritasest.agent.guard import guarded
 from veritasest.trace.writer import TraceWriter
 
 
@@ -13,6 +14,7 @@ def watch(trace: TraceWriter) -> None:
     """From the start of the process: the import of torch itself may fail."""
     previous = sys.excepthook
 
+    @guarded("the record of the job's exception")
     def note(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
         place = frames.of_traceback(tb)
         trace.write(
@@ -22,6 +24,9 @@ def watch(trace: TraceWriter) -> None:
             file=place["file"],
             line=place["line"],
         )
+
+    def note_and_show(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
+        note(kind, error, tb)
         previous(kind, error, tb)
 
-    sys.excepthook = note
+    sys.excepthook = note_and_show

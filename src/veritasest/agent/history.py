@@ -9,6 +9,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from veritasest.agent.guard import guarded
+
 # One letter an event, in the trace's `blocks` records.
 LETTERS = {
     "alloc": "a",
@@ -30,7 +32,6 @@ class History:
 
     def __init__(self, torch: Any) -> None:
         self._memory = torch.cuda.memory
-        self._snapshot = torch._C._cuda_memorySnapshot
         parameters = inspect.signature(self._memory._record_memory_history).parameters
         self._can_clear = "clear_history" in parameters
         self._taken: dict[int, int] = {}
@@ -40,9 +41,10 @@ class History:
         options = {"clear_history": True} if clear else {}
         self._memory._record_memory_history("all", context=None, stacks="python", max_entries=MAX_EVENTS, **options)
 
+    @guarded("the allocator's history", lambda _: {})
     def take(self) -> dict[int, dict[str, Any]]:
         """Columns of the new events by device: actions (one letter each), addresses, sizes."""
-        traces = self._snapshot(None)["device_traces"]
+        traces = self._memory._snapshot()["device_traces"]
         pieces = {}
         for device, events in enumerate(traces):
             fresh = events[self._taken.get(device, 0) :]

@@ -6,6 +6,7 @@ import ctypes
 from typing import Any
 
 from veritasest.agent import frames
+from veritasest.agent.guard import guarded
 from veritasest.trace.writer import TraceWriter
 
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p)
@@ -14,6 +15,7 @@ _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ch
 def watch(trace: TraceWriter) -> Any:
     """Writes the device's `unmodelled` records from now on. The caller keeps the result alive: it is the callback."""
 
+    @guarded("the list of what is not modelled")
     def note(library: bytes, name: bytes, how: bytes) -> None:
         place = frames.current()
         trace.write(

@@ -16,6 +16,7 @@
 | step        | agent        | after each optimizer step |
 | oom         | agent        | PyTorch raised torch.OutOfMemoryError |
 | exception   | agent        | an exception nobody caught |
+| own_error   | agent        | an error of VeritasEst's own inside the job's process; that part of the agent is off from then on |
 | batches     | agent        | with the end, once per DataLoader: how its batches varied |
 | stage       | agent        | the peak has settled, or a later stage of the default run begins |
 | observed    | agent        | with the end: what of the job's life was seen |
@@ -189,6 +190,18 @@ class JobException(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OwnError(Event):
+    """An error of ours, never the job's. `where`: the part of the agent it switched off. `file` and `line`: of our own
+    code, where known."""
+
+    where: str
+    type: str
+    message: str = ""
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Batches(Event):
     """`signatures`: how many different shapes were handed out. `skipped`: batches looked at or left out, but not run.
     `varied`: shapes differed, other than in the smaller last batch of an epoch. `largest_seen`: of a whole epoch."""
@@ -264,6 +277,7 @@ KINDS: Mapping[str, type[Event]] = {
     "step": Step,
     "oom": OutOfMemory,
     "exception": JobException,
+    "own_error": OwnError,
     "batches": Batches,
     "stage": StageBegun,
     "observed": Observed,

@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any
 
 from veritasest.agent import frames
+from veritasest.agent.guard import guarded, theirs
 from veritasest.agent.values.compute import Outcome
 from veritasest.agent.values.contents import ASSUMED, REAL, UNKNOWN, Device
 from veritasest.agent.values.kernels import Kernel, Kernels
@@ -70,7 +71,8 @@ class Engine(Kernels):
             self._replace(name, "CUDA", partial(self._kernel_for, operator))
 
     def _replace(self, name: str, key: str, make: Callable[[Kernel], Kernel]) -> None:
-        ours = make(self._torch.library.get_kernel(name, key).call_boxed)
+        original = self._torch.library.get_kernel(name, key).call_boxed
+        ours = guarded(f"the values of {name}", instead=original)(make(theirs(original)))
         namespace, _, rest = name.partition("::")
         if namespace not in self._libraries:
             self._libraries[namespace] = self._torch.library.Library(namespace, "IMPL")

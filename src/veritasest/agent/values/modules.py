@@ -6,6 +6,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from veritasest.agent.guard import guarded
+
 
 class Modules:
     """Waits for the first model that has a submodule of that name, then marks the submodule's forward passes.
@@ -24,6 +26,7 @@ class Modules:
         module = importlib.import_module("torch.nn.modules.module")
         self._hook = module.register_module_forward_pre_hook(self._look)
 
+    @guarded("real values in one module")
     def _look(self, model: Any, _args: Any) -> None:
         """The outermost module comes first; what lies in it need not be looked through again."""
         if id(model) in self._seen:
@@ -42,10 +45,12 @@ class Modules:
     def _matches(self, path: str, module: Any) -> bool:
         return path == self.name or path.endswith(f".{self.name}") or type(module).__name__ == self.name
 
+    @guarded("real values in one module")
     def _enter(self, *_: Any) -> None:
         self._depth += 1
         self._inside(True)
 
+    @guarded("real values in one module")
     def _leave(self, *_: Any) -> None:
         self._depth -= 1
         self._inside(self._depth > 0)

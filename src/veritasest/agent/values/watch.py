@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from veritasest.agent.guard import guarded
 from veritasest.agent.imports import after_import
 from veritasest.agent.values.compute import Computer
 from veritasest.agent.values.contents import Contents, Device, RealContents
@@ -58,7 +59,8 @@ class Values:
             modules=bool(module),
         )
         engine.install()
-        after_import("torchvision.extension", lambda _: engine.install())
+        again = guarded("the values of torchvision's operators")(lambda _: engine.install())
+        after_import("torchvision.extension", again)
         if module:
             self._modules = Modules(module, engine.in_module)
             self._modules.watch()
@@ -76,9 +78,11 @@ class Values:
             self._trace.write("host_memory", bytes=size, limit_bytes=self._host_limit)
             os._exit(HOST_MEMORY_EXIT)
 
+    @guarded("values")
     def on_step(self) -> None:
         self._policy.on_step()
 
+    @guarded("the list of assumed values")
     def finish(self) -> None:
         self._reads.finish()
         if self._modules is not None and not self._modules.found:

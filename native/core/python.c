@@ -1,0 +1,59 @@
+/* Starts the agent in a Python interpreter that did not do so itself.
+ *
+ * The agent comes as a `sitecustomize` module on PYTHONPATH, which `python -I`, `-E` and `-S` do not look at, nor does
+ * every program that embeds Python. We are preloaded in any case. When PyTorch's GPU code is loaded, in the middle of
+ * `import torch`, we ask the interpreter for a pending call: its main thread makes it between two instructions of Python,
+ * and the agent waits for the end of the import as ever.
+ *
+ * Not by an audit hook added before the interpreter is initialised: Python 3.9 to 3.13 abort at exit if the allocator
+ * changes in between (`-X dev`, PYTHONMALLOC=debug).
+ *
+ * Known limitation: a program that imports torch in a thread while its main thread waits for it gets the agent when the
+ * wait is over.
+ */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include "vest.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+enum { FILE_INPUT = 257 }; /* Py_file_input */
+
+static const char start_code[] =
+    "import sys\n"
+    "if 'veritasest.agent' not in sys.modules:\n"
+    "    import os\n"
+    "    path = os.path.join(os.environ['VERITASEST_HOME'], 'agent', 'inject', 'sitecustomize.py')\n"
+    "    with open(path, encoding='utf-8') as file:\n"
+    "        exec(compile(file.read(), path, 'exec'), {'__name__': 'veritasest_start', '__file__': path})\n";
+
+/* Called by the interpreter, with its lock held. Leaves no exception behind. */
+static int start_agent(void *unused)
+{
+    (void)unused;
+    void *(*new_dict)(void) = dlsym(RTLD_DEFAULT, "PyDict_New");
+    void *(*run)(const char *, int, void *, void *) = dlsym(RTLD_DEFAULT, "PyRun_String");
+    void (*release)(void *) = dlsym(RTLD_DEFAULT, "Py_DecRef"); /* of NULL: nothing */
+    void (*clear_error)(void) = dlsym(RTLD_DEFAULT, "PyErr_Clear");
+    if (!new_dict || !run || !release || !clear_error)
+        return 0;
+    void *names = new_dict();
+    void *result = names ? run(start_code, FILE_INPUT, names, names) : NULL;
+    if (!result)
+        clear_error();
+    release(result);
+    release(names);
+    return 0;
+}
+
+void vest_start_agent(void)
+{
+    static int asked;
+    const char *home = getenv("VERITASEST_HOME"), *trace = getenv("VERITASEST_TRACE");
+    int (*is_initialized)(void) = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
+    int (*add_call)(int (*)(void *), void *) = dlsym(RTLD_DEFAULT, "Py_AddPendingCall");
+    if (!home || !*home || !trace || !*trace || !is_initialized || !add_call || !is_initialized())
+        return;
+    if (!__atomic_exchange_n(&asked, 1, __ATOMIC_RELAXED) && add_call(start_agent, NULL) != 0)
+        __atomic_store_n(&asked, 0, __ATOMIC_RELAXED); /* the queue was full; there are more libraries to come */
+}
