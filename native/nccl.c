@@ -1,10 +1,12 @@
 /* NCCL: every communicator is this process alone, whatever its number of ranks.
  *
- * Collectives return at once. So that what comes out is plausible, the other ranks are taken to hold what this one holds:
- * a reduction or broadcast copies, a gather fills every slot with this rank's part. Only small ones: a flag or a length
- * may steer the program, gigabytes of gathered weights do not and would fill the host's memory.
+ * Collectives return at once. The other ranks are taken to hold what this one holds: a broadcast copies, a gather fills
+ * every slot with this rank's part, a sum is this rank's number times the ranks. The agent hears of every move, so that
+ * what was known before it is known after it: the lengths, flags and pickled objects that ranks tell each other. Only
+ * up to MOVE_LIMIT: gigabytes of gathered weights decide nothing and would fill the host's memory.
  *
- * Known limitation: buffers that NCCL keeps on the device for itself are not modelled.
+ * Known limitations: buffers that NCCL keeps on the device for itself are not modelled; products, and sums of half
+ * precision numbers, over several ranks are this rank's own.
  */
 #define VEST_LIBRARY "nccl"
 #define VEST_REFUSAL 5 /* ncclInvalidUsage: NCCL has no "not supported" */
@@ -17,7 +19,8 @@
 #include "tables/nccl_unknown.def"
 
 enum { SUCCESS = 0, UNHANDLED_CUDA_ERROR = 1, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4 };
-enum { VERSION_CODE = 22809, NO_COLOR = -1, FIRST_CUSTOM_OP = 5, SMALL_BYTES = 1 << 20 };
+enum { VERSION_CODE = 22809, NO_COLOR = -1, FIRST_CUSTOM_OP = 5, SUM = 0 };
+enum { MOVE_LIMIT = 64 << 20, SUM_LIMIT = 1 << 20 };
 
 struct unique_id {
     char bytes[128];
@@ -267,8 +270,40 @@ static size_t bytes_of(size_t count, int type)
 
 static int copy(void *to, const void *from, size_t bytes)
 {
-    if (to != from && bytes <= SMALL_BYTES)
-        vest_copy(to, from, bytes);
+    if (bytes <= MOVE_LIMIT)
+        vest_move(to, from, bytes);
+    return SUCCESS;
+}
+
+#define TIMES(type)                                                                                                    \
+    for (size_t i = 0; i < count; i++)                                                                                 \
+        if (((type *)numbers)[i] != 0) /* device memory that nobody wrote to stays so */                               \
+    ((type *)numbers)[i] *= (type)ranks
+
+static void multiply(void *numbers, size_t count, int type, int ranks)
+{
+    switch (type) { /* ncclDataType_t */
+    case 0: TIMES(int8_t); break;
+    case 1: TIMES(uint8_t); break;
+    case 2: TIMES(int32_t); break;
+    case 3: TIMES(uint32_t); break;
+    case 4: TIMES(int64_t); break;
+    case 5: TIMES(uint64_t); break;
+    case 7: TIMES(float); break;
+    case 8: TIMES(double); break;
+    default: break;
+    }
+}
+
+/* The reduction of this rank's part with the same from every other rank. */
+static int reduce(void *to, const void *from, size_t count, int type, int op, const struct comm *comm)
+{
+    struct vest_extent extent;
+    size_t bytes = bytes_of(count, type);
+    copy(to, from, bytes);
+    if (op == SUM && comm->ranks > 1 && bytes && bytes <= SUM_LIMIT && vest_find(to, &extent) &&
+        (uintptr_t)to + bytes <= extent.base + extent.bytes)
+        multiply(to, count, type, comm->ranks);
     return SUCCESS;
 }
 
@@ -276,6 +311,10 @@ static int copy(void *to, const void *from, size_t bytes)
 static int fill_slots(char *to, const void *part, size_t bytes, const struct comm *comm)
 {
     int first = comm->ranks_known ? 0 : comm->rank, last = comm->ranks_known ? comm->ranks : comm->rank + 1;
+    if (bytes * (size_t)(last - first) > MOVE_LIMIT) {
+        first = comm->rank;
+        last = first + 1;
+    }
     for (int slot = first; slot < last; slot++)
         copy(to + (size_t)slot * bytes, part, bytes);
     return SUCCESS;
@@ -284,16 +323,16 @@ static int fill_slots(char *to, const void *part, size_t bytes, const struct com
 VEST_EXPORT int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, struct comm *comm,
                               void *stream)
 {
-    (void)op, (void)comm, (void)stream;
-    return copy(to, from, bytes_of(count, type));
+    (void)stream;
+    return reduce(to, from, count, type, op, comm);
 }
 ALSO_P(ncclAllReduce)
 
 VEST_EXPORT int ncclReduce(const void *from, void *to, size_t count, int type, int op, int root, struct comm *comm,
                            void *stream)
 {
-    (void)op, (void)stream;
-    return comm->rank == root ? copy(to, from, bytes_of(count, type)) : SUCCESS;
+    (void)stream;
+    return comm->rank == root ? reduce(to, from, count, type, op, comm) : SUCCESS;
 }
 ALSO_P(ncclReduce)
 
@@ -323,9 +362,8 @@ ALSO_P(ncclGather)
 VEST_EXPORT int ncclReduceScatter(const void *from, void *to, size_t count, int type, int op, struct comm *comm,
                                   void *stream)
 {
-    (void)op, (void)stream;
-    size_t bytes = bytes_of(count, type);
-    return copy(to, (const char *)from + (size_t)comm->rank * bytes, bytes);
+    (void)stream;
+    return reduce(to, (const char *)from + (size_t)comm->rank * bytes_of(count, type), count, type, op, comm);
 }
 ALSO_P(ncclReduceScatter)
 

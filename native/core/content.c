@@ -179,6 +179,20 @@ void vest_copy(void *to, const void *from, size_t bytes)
         memmove(to, from, bytes);
 }
 
+static vest_move_callback *move_watcher;
+
+void vest_watch_moves(vest_move_callback *callback) { __atomic_store_n(&move_watcher, callback, __ATOMIC_RELEASE); }
+
+void vest_move(void *to, const void *from, size_t bytes)
+{
+    if (bytes == 0 || to == from)
+        return;
+    vest_copy(to, from, bytes);
+    vest_move_callback *callback = __atomic_load_n(&move_watcher, __ATOMIC_ACQUIRE);
+    if (callback)
+        callback(to, from, bytes);
+}
+
 bool vest_claim(void *to, size_t bytes)
 {
     if (bytes == 0)

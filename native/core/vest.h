@@ -78,6 +78,11 @@ VEST_EXPORT struct vest_physical *vest_mapped_at(const void *address);
 /* Contents. Host memory mapped lazily stands behind device memory, so small copies and fills are real; see content.c. */
 VEST_EXPORT bool vest_is_device(const void *address);
 VEST_EXPORT void vest_copy(void *to, const void *from, size_t bytes);
+/* A copy made by no operator of PyTorch's, but by a collective. Who watches is told of it afterwards, without any of our
+ * locks held. */
+typedef void vest_move_callback(const void *to, const void *from, uint64_t bytes);
+VEST_EXPORT void vest_move(void *to, const void *from, size_t bytes);
+VEST_EXPORT void vest_watch_moves(vest_move_callback *callback);
 VEST_EXPORT void vest_fill(void *to, const void *pattern, size_t pattern_bytes, size_t count);
 
 /* For the agent, which computes values on the CPU in device memory. A claim books bytes it is about to write there; false:

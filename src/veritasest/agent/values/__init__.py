@@ -5,6 +5,7 @@
 | `engine`, `kernels` | take over the CUDA kernels of PyTorch's operators |
 | `operators`    | which operators are watched, and how |
 | `contents`     | what device memory holds: real, assumed, or unknown |
+| `arrivals`     | what collectives left there |
 | `compute`      | runs an operator on the CPU, in device memory |
 | `translations` | what operators that only CUDA has mean on the CPU |
 | `draws`, `random` | the numbers that the GPU's random generator would give |

@@ -14,9 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from veritasest.agent.values.arrivals import Arrivals
+
 REAL = 0  # the values are those the GPU would have
 ASSUMED = 1  # a stated policy put them there, or they follow from such values
 UNKNOWN = 2  # nobody computed them
+_MOVED = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)
 CLAIMS_A_LOOK = 32  # claims from one look at the process's memory to the next
 
 
@@ -45,6 +48,16 @@ class Device:
         self.drop_copies.argtypes, self.drop_copies.restype = [ctypes.c_bool], None
         self.limit = library.vest_content_limit
         self.limit.argtypes, self.limit.restype = [ctypes.c_uint64], None
+        self._watch_moves = library.vest_watch_moves
+
+    def watch_moves(self, moved: Callable[[int, int, int], None]) -> None:
+        """`moved(to, source, size)` is told of copies that collectives make."""
+        self._moved = _MOVED(moved)  # kept: the device calls it
+        self._watch_moves(self._moved)
+
+    def stop(self) -> None:
+        """Before Python ends."""
+        self._watch_moves(None)
 
     def clear(self, address: int, size: int) -> None:
         """Zeros, which cost the host nothing."""
@@ -66,6 +79,7 @@ class Contents:
         self._storage_at = torch._C._construct_storage_from_data_pointer
         self._cpu = torch.device("cpu")
         self._entries: dict[int, _Entry] = {}
+        self._arrivals = Arrivals()
 
     def state(self, tensor: Any) -> int:
         entry = self._find(tensor)
@@ -80,7 +94,11 @@ class Contents:
         entry = self._entries.get(base)
         if entry is not None and entry.storage() is None:  # freed; another storage has its place now
             del self._entries[base]
-            return None
+            entry = None
+        if entry is None and self._arrivals:
+            state = self._arrivals.state(tensor.data_ptr(), _extent(tensor))
+            if state is not None:
+                entry = self._entries[base] = _Entry(weakref.ref(tensor.untyped_storage()), state)
         return entry
 
     def remember(self, tensor: Any, state: int, *, fresh: bool = False, fill: float | int | bool | None = None) -> None:
@@ -101,9 +119,40 @@ class Contents:
                 return
             state = state if before == UNKNOWN else max(state, before)
         self._entries[_base(tensor)] = _Entry(weakref.ref(storage), state, fill)
+        self._gone(tensor)
 
     def forget(self, tensor: Any) -> None:
         self._entries.pop(_base(tensor), None)
+        self._gone(tensor)
+
+    def _gone(self, tensor: Any) -> None:
+        if self._arrivals and tensor.numel():
+            self._arrivals.drop(tensor.data_ptr(), _extent(tensor))
+
+    def moved(self, to: int, source: int, size: int) -> None:
+        """A collective copied memory, and no operator was there to see it. What arrives is as well known as what was
+        sent; whose memory it is shows when somebody asks for the tensor."""
+        sent, target = self._at(source), self._at(to)
+        state = sent[1].state if sent and sent[1].fill is None else self._arrivals.state(source, size)
+        self._arrivals.drop(to, size)
+        if target is not None:
+            base, entry = target
+            whole = base == to and entry.storage().nbytes() <= size
+            if state is None:
+                del self._entries[base]
+            else:
+                self._entries[base] = _Entry(entry.storage, state if whole else max(state, entry.state))
+        elif state is not None:
+            self._arrivals.add(to, size, state)
+
+    def _at(self, address: int) -> tuple[int, _Entry] | None:
+        """The entry of the storage that has this address."""
+        for base, entry in self._entries.items():
+            if base <= address:
+                storage = entry.storage()
+                if storage is not None and address < base + storage.nbytes():
+                    return base, entry
+        return None
 
     def view(self, tensor: Any) -> Any:
         """A CPU tensor on the same memory."""
@@ -146,6 +195,8 @@ class RealContents(Contents):
 
     def forget(self, tensor: Any) -> None: ...
 
+    def moved(self, to: int, source: int, size: int) -> None: ...
+
 
 def resident_bytes() -> int:
     """What this process takes of the host's memory."""
@@ -154,7 +205,9 @@ def resident_bytes() -> int:
 
 
 def _extent(tensor: Any) -> int:
-    """Bytes from the first element to the end of the last."""
+    """Bytes from the first element to the end of the last; a tensor without elements has none."""
+    if not tensor.numel():
+        return 0
     last = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride(), strict=True))
     size: int = (last + 1) * tensor.element_size()
     return size

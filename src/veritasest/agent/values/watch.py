@@ -59,6 +59,8 @@ class Values:
             modules=bool(module),
         )
         engine.install()
+        device.watch_moves(guarded("the values of collectives")(contents.moved))
+        self._device = device
         again = guarded("the values of torchvision's operators")(lambda _: engine.install())
         after_import("torchvision.extension", again)
         if module:
@@ -84,6 +86,7 @@ class Values:
 
     @guarded("the list of assumed values")
     def finish(self) -> None:
+        self._device.stop()
         self._reads.finish()
         if self._modules is not None and not self._modules.found:
             name = f"no module named {self._modules.name!r} was run"

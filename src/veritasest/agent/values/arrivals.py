@@ -1,0 +1,41 @@
+"""What collectives left in device memory whose tensor nobody has asked about yet."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+MAX_ARRIVALS = 4096  # the oldest are forgotten: their tensors are then unknown
+
+
+class Arrivals:
+    """Ranges of addresses, each with the state of its contents. Ranges never overlap."""
+
+    def __init__(self) -> None:
+        self._ranges: OrderedDict[int, tuple[int, int]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._ranges)
+
+    def add(self, address: int, size: int, state: int) -> None:
+        self._ranges[address] = (address + size, state)
+        if len(self._ranges) > MAX_ARRIVALS:
+            self._ranges.popitem(last=False)
+
+    def state(self, address: int, size: int) -> int | None:
+        """Of the least known part; None where something else than arrivals is among it."""
+        found = sorted((begin, *rest) for begin, rest in self._overlapping(address, size))
+        reached, end = address, address + size
+        for begin, last, _ in found:
+            if begin > reached:
+                return None
+            reached = last
+        return max(state for _, _, state in found) if found and reached >= end else None
+
+    def drop(self, address: int, size: int) -> None:
+        """That memory has been written to since, or has another owner."""
+        for begin, _ in self._overlapping(address, size):
+            del self._ranges[begin]
+
+    def _overlapping(self, address: int, size: int) -> list[tuple[int, tuple[int, int]]]:
+        end = address + size
+        return [(begin, rest) for begin, rest in self._ranges.items() if begin < end and address < rest[0]]
