@@ -16,7 +16,7 @@ from veritasest.errors import Interrupted
 from veritasest.job import Job, Seen, discard, prepare, run, run_aside, stop_rule, target_gpu, trace_path_for
 from veritasest.result import Estimate, GpuFacts, Needs, NotModelled, Part, Provenance, Run
 from veritasest.trace import Process, Trace, Unmodelled
-from veritasest.units import parse_bytes
+from veritasest.units import format_bytes, parse_bytes
 
 DEFAULT_GPU = "h200"
 PATIENCE_S = 60.0  # a job that takes longer is not run again to see what hangs on assumed values
@@ -215,7 +215,7 @@ def _assemble(
         failure=judgement.failure,
         not_modelled=_not_modelled(first.trace, shown.trace),
         assumed=analysis.assumed_values(first.trace, *(() if shown is first else (shown.trace,))),
-        warnings=tuple(dict.fromkeys([*warnings, *_close_call(job, gpu, free)])),
+        warnings=tuple(dict.fromkeys([*warnings, *_close_call(job, gpu, free), *_within_totals(job, gpu, free)])),
         composition=parts,
         provenance=_provenance(shown.trace),
         runs=tuple(runs),
@@ -241,6 +241,18 @@ def _close_call(job: Job, gpu: GpuFacts, free: Seen | None) -> tuple[str, ...]:
     if abs(gpu.available_bytes - free.peak.reserved_bytes) > gpu.context_bytes + gpu.libraries_bytes:
         return ()
     return (f"a close call: what the CUDA context and libraries take on an {gpu.name} is assumed, not measured",)
+
+
+def _within_totals(job: Job, gpu: GpuFacts, free: Seen | None) -> tuple[str, ...]:
+    """Drivers differ in how much of a GPU they leave: a need between the extremes fits with one, and not with another."""
+    totals = job.gpu.total_bytes_range
+    if free is None or totals is None:
+        return ()
+    needed_bytes = free.peak.reserved_bytes + gpu.context_bytes + gpu.libraries_bytes
+    if not totals[0] < needed_bytes <= totals[1]:
+        return ()
+    low, high = (format_bytes(total) for total in totals)
+    return (f"close to the limit: reported totals of the {gpu.name} range from {low} to {high} depending on the driver",)
 
 
 def _not_modelled(*traces: Trace) -> tuple[NotModelled, ...]:

@@ -50,6 +50,26 @@ def test_what_was_not_measured_is_said_where_the_verdict_hangs_on_it(job: Job) -
     assert [any("close call" in warning for warning in found.warnings) for found in (close, far)] == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("process_mib", "within"),
+    [
+        (14912, False),  # the least that was reported is 14,912.7 MiB: it fits with every driver
+        (14950, True),
+        (15109, True),
+        (15200, False),  # fits with none
+    ],
+)
+def test_a_need_that_fits_with_some_drivers_only_is_said_to(job: Job, process_mib: int, within: bool) -> None:
+    needed = (process_mib - 110) << 20  # the context of a T4 takes 110 MiB
+    job(f"process(); take(1, {needed})\nif limit < {needed}: oom(2 << 20)\nstep(1, {needed}); end('exit')\n")
+    found = veritasest.estimate(["train.py"], gpu="t4")
+    told = [warning for warning in found.warnings if "close to the limit" in warning]
+    assert bool(told) == within
+    if within:
+        expected = "close to the limit: reported totals of the Tesla T4 range from 14.56 GiB to 14.75 GiB"
+        assert told == [f"{expected} depending on the driver"]
+
+
 def test_a_job_that_does_not_fit_is_run_again_without_limit(job: Job) -> None:
     job(NEEDS_20_GIB)
     found = veritasest.estimate(["train.py"], memory="8GiB")

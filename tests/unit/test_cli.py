@@ -24,7 +24,7 @@ def test_fits_is_0_and_the_verdict_stands_first(job: Job, capfd: pytest.CaptureF
     assert main(["run", "--gpu", "rtx-4090", "train.py"]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert lines[0] == "hello from the job"
-    assert lines[1] == "Fits on an NVIDIA GeForce RTX 4090 (23.64 GiB)"
+    assert lines[1] == "Fits on an NVIDIA GeForce RTX 4090 (23.52 GiB)"
     assert "3.00 GiB" in lines[2]
 
 

@@ -39,6 +39,39 @@ def test_every_gpu_is_plausible_and_says_where_its_numbers_come_from(gpu: GPU) -
     assert ";" not in gpu.name, "the name travels in a ;-separated text"
 
 
+@pytest.mark.parametrize("gpu", load(), ids=lambda gpu: gpu.id)
+def test_the_total_lies_within_what_was_reported(gpu: GPU) -> None:
+    if gpu.total_bytes_range is None:
+        assert gpu.evidence["total_bytes"] == "measured"
+        return
+    low, high = gpu.total_bytes_range
+    assert low <= gpu.total_bytes <= high
+    assert high - low < 256 << 20
+
+
+@pytest.mark.parametrize(
+    ("name", "low_mib", "total_mib", "high_mib"),
+    [
+        ("t4", 14912, 14912, 15109),  # 15,637,086,208 bytes with driver 580: 14,912.7 MiB
+        ("rtx-3060", 11908, 11908, 12045),
+        ("rtx-4060", 7806, 7807, 7940),
+        ("a100-40gb", 40339, 40441, 40536),
+    ],
+)
+def test_totals_are_those_of_current_drivers(name: str, low_mib: int, total_mib: int, high_mib: int) -> None:
+    gpu = find(name)
+    assert gpu.total_bytes_range is not None
+    assert [size >> 20 for size in (gpu.total_bytes_range[0], gpu.total_bytes, gpu.total_bytes_range[1])] == [
+        low_mib,
+        total_mib,
+        high_mib,
+    ]
+
+
+def test_a_capacity_given_by_the_user_has_no_range() -> None:
+    assert find("t4").with_memory(8 << 30).total_bytes_range is None
+
+
 def test_names_are_unique() -> None:
     names = [name for gpu in load() for name in (gpu.id, *gpu.aliases)]
     assert len(names) == len(set(names))

@@ -17,10 +17,13 @@ def main(argv: Sequence[str]) -> int:
     if parser.parse_args(argv).json:
         print(json.dumps([asdict(gpu) for gpu in load()], indent=2))
         return 0
-    columns = "{:<11} {:<24} {:>7} {:>4} {:>10} {:>10}  {}"
-    print(columns.format("gpu", "name", "compute", "SMs", "memory", "context", "evidence (memory; context)"))
+    columns = "{:<11} {:<24} {:>7} {:>4} {:>10} {:>10}  {:<21}  {}"
+    titles = ("gpu", "name", "compute", "SMs", "memory", "context", "reported memory", "evidence (memory; context)")
+    print(columns.format(*titles))
     for gpu in load():
         evidence = f"{gpu.evidence['total_bytes']}; {gpu.evidence['context_bytes']}"
         memory, context = format_bytes(gpu.total_bytes), format_bytes(gpu.context_bytes)
-        print(columns.format(gpu.id, gpu.name, gpu.compute_capability, gpu.sm_count, memory, context, evidence))
+        reported = " - ".join(format_bytes(total) for total in gpu.total_bytes_range or ())
+        facts = (gpu.id, gpu.name, gpu.compute_capability, gpu.sm_count, memory, context, reported, evidence)
+        print(columns.format(*facts))
     return 0

@@ -15,7 +15,10 @@ from veritasest.gpus.record import GPU
 @cache
 def load() -> tuple[GPU, ...]:
     records = json.loads(files(__package__).joinpath("catalogue.json").read_text(encoding="utf-8"))
-    return tuple(GPU(**{**record, "aliases": tuple(record["aliases"])}) for record in records)
+    return tuple(
+        GPU(**{key: tuple(value) if isinstance(value, list) else value for key, value in record.items()})
+        for record in records
+    )
 
 
 def find(name: str) -> GPU:

@@ -13,8 +13,9 @@ from veritasest.units import format_bytes
 class GPU:
     """One entry of catalogue.json, field by field.
 
-    `total_bytes` is what the CUDA runtime calls total memory (less than the data sheet's), `context_bytes` what is gone
-    before the first allocation. `evidence` says for each number that matters where it comes from: "measured",
+    `total_bytes` is what the CUDA runtime calls total memory (less than the data sheet's): with current drivers, where
+    reports differ. `total_bytes_range` is the least and the most that was reported on Linux, by whatever driver; drivers
+    from 570 on keep up to 180 MiB more for themselves. `context_bytes` is what is gone before the first allocation. `evidence` says for each number that matters where it comes from: "measured",
     "public report" or "assumed" (recalled or scaled, never looked up); `source` says it in words.
     """
 
@@ -24,6 +25,7 @@ class GPU:
     compute_capability: str
     sm_count: int
     total_bytes: int
+    total_bytes_range: tuple[int, int] | None
     context_bytes: int
     bus_bits: int
     clock_khz: int
@@ -57,4 +59,4 @@ class GPU:
                 "give --memory a larger value",
             )
         evidence = {**self.evidence, "total_bytes": "given by the user"}
-        return replace(self, total_bytes=total_bytes, evidence=evidence)
+        return replace(self, total_bytes=total_bytes, total_bytes_range=None, evidence=evidence)
