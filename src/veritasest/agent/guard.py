@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from veritasest.trace.writer import TraceWriter
 
@@ -52,6 +52,12 @@ def theirs(function: F) -> F:
             raise
 
     return call  # type: ignore[return-value]
+
+
+def reraise(error: BaseException) -> NoReturn:
+    """Raises an exception of the job's own that was kept until the job would have met it."""
+    _thread.raised = id(error)
+    raise error
 
 
 def guarded(where: str, instead: Callable[..., Any] | None = None) -> Callable[[F], F]:

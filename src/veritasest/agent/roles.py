@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from veritasest.agent.guard import guarded
 
+
+@guarded("the roles of tensors", lambda _: {})
 def before_step(optimizer: Any) -> dict[str, list[int]]:
     """Parameters and gradients: complete when the step begins, the gradients perhaps gone when it ends."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
@@ -13,6 +16,7 @@ def before_step(optimizer: Any) -> dict[str, list[int]]:
     return {"parameters": _addresses(parameters), "gradients": _addresses(gradients)}
 
 
+@guarded("the roles of tensors", lambda _: {})
 def after_step(optimizer: Any) -> dict[str, list[int]]:
     return {"optimizer state": _addresses(_tensors(optimizer.state.values()))}
 
