@@ -276,22 +276,32 @@ static int copy(void *to, const void *from, size_t bytes)
 }
 
 #define TIMES(type)                                                                                                    \
-    for (size_t i = 0; i < count; i++)                                                                                 \
-        if (((type *)numbers)[i] != 0) /* device memory that nobody wrote to stays so */                               \
-    ((type *)numbers)[i] *= (type)ranks
+    for (type *number = numbers; number < (type *)numbers + count; number++) {                                         \
+        if (*number != 0) /* device memory that nobody wrote to stays so */                                            \
+            *number = (type)(*number * (type)ranks);                                                                   \
+    }
 
 static void multiply(void *numbers, size_t count, int type, int ranks)
 {
-    switch (type) { /* ncclDataType_t */
-    case 0: TIMES(int8_t); break;
-    case 1: TIMES(uint8_t); break;
-    case 2: TIMES(int32_t); break;
-    case 3: TIMES(uint32_t); break;
-    case 4: TIMES(int64_t); break;
-    case 5: TIMES(uint64_t); break;
-    case 7: TIMES(float); break;
-    case 8: TIMES(double); break;
-    default: break;
+    switch (type) { /* ncclInt8 to ncclFloat64; signed numbers wrap around as unsigned ones do */
+    case 0:
+    case 1:
+        TIMES(uint8_t)
+        break;
+    case 2:
+    case 3:
+        TIMES(uint32_t)
+        break;
+    case 4:
+    case 5:
+        TIMES(uint64_t)
+        break;
+    case 7:
+        TIMES(float)
+        break;
+    case 8:
+        TIMES(double)
+        break;
     }
 }
 

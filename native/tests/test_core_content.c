@@ -298,7 +298,38 @@ static void dropped_copies_read_zeros_and_cost_nothing(void)
     assert(vest_free(device));
 }
 
+static const void *moved_to, *moved_from;
+static uint64_t moved_bytes;
+static int moves;
+
+static void note_move(const void *to, const void *from, uint64_t bytes)
+{
+    moved_to = to;
+    moved_from = from;
+    moved_bytes = bytes;
+    moves++;
+}
+
+static void moves_are_copies_that_the_agent_hears_of(void)
+{
+    char *device = vest_alloc(0, 4 * MIB);
+    vest_copy(device, &(int64_t){5}, 8);
+    vest_watch_moves(note_move);
+    vest_move(device + MIB, device, 8);
+    assert(byte_at(device + MIB) == 5);
+    assert(moves == 1 && moved_to == device + MIB && moved_from == device && moved_bytes == 8);
+    vest_move(device, device, 8);
+    vest_move(device + MIB, device, 0);
+    vest_copy(device + MIB, device, 8);
+    assert(moves == 1); /* nothing moved, or an operator was there to see it */
+    vest_watch_moves(NULL);
+    vest_move(device + MIB, device, 8);
+    assert(moves == 1);
+    assert(vest_free(device));
+}
+
 const struct test content_tests[] = {
+    TEST(moves_are_copies_that_the_agent_hears_of, ""),
     TEST(what_is_copied_in_comes_out, ""),
     TEST(copies_between_host_addresses_are_plain, ""),
     TEST(memory_never_written_reads_zeros, ""),

@@ -165,7 +165,14 @@ static void captures_at_once_are_kept_apart(void)
     }
 }
 
+static void without_a_python_there_is_no_agent_to_start(void)
+{
+    setenv("VERITASEST_HOME", "/nowhere", 1);
+    vest_start_agent();
+}
+
 const struct test other_tests[] = {
+    TEST(without_a_python_there_is_no_agent_to_start, ""),
     TEST(the_device_text_is_read,
          "name=Some GPU;count=3;cc=89;binary=86;total=8589934592;context=314572800;limit=none"),
     TEST(a_device_text_with_mistakes_ends_the_process, ""),

@@ -271,6 +271,35 @@ static void nccl_gathers_its_own_part_into_every_slot(void *library)
     find(library, "ncclCommDestroy")(comms[1]);
 }
 
+static void nccl_sums_as_if_every_rank_held_the_same(void *library)
+{
+    enum { INT32 = 2, INT64 = 4, FLOAT32 = 7, SUM = 0, MAX = 2, AVERAGE = 4 };
+    void *comms[4];
+    int *from = NULL, *to = NULL, back[2] = {0};
+    const int parts[] = {5, -3};
+    const float number = 1.5f;
+    float sum = 0;
+    assert(find(library, "ncclCommInitAll")(comms, 4, NULL) == 0);
+    assert(find(library, "ncclMemAlloc")(&from, (size_t)512) == 0 && find(library, "ncclMemAlloc")(&to, (size_t)512) == 0);
+    vest_copy(from, parts, sizeof parts);
+    assert(find(library, "ncclAllReduce")(from, to, (size_t)2, INT32, SUM, comms[1], NULL) == 0);
+    vest_copy(back, to, sizeof back);
+    assert(back[0] == 20 && back[1] == -12);
+    assert(find(library, "ncclAllReduce")(from, to, (size_t)2, INT32, MAX, comms[1], NULL) == 0);
+    vest_copy(back, to, sizeof back);
+    assert(back[0] == 5 && back[1] == -3);
+    vest_copy(from, &number, sizeof number);
+    assert(find(library, "ncclAllReduce")(from, from, (size_t)1, FLOAT32, SUM, comms[0], NULL) == 0);
+    vest_copy(&sum, from, sizeof sum);
+    assert(sum == 6.0f);
+    assert(find(library, "ncclAllReduce")(from, from, (size_t)1, FLOAT32, AVERAGE, comms[0], NULL) == 0);
+    vest_copy(&sum, from, sizeof sum);
+    assert(sum == 6.0f);
+    assert(find(library, "ncclMemFree")(from) == 0 && find(library, "ncclMemFree")(to) == 0);
+    for (int i = 0; i < 4; i++)
+        find(library, "ncclCommDestroy")(comms[i]);
+}
+
 struct process {
     unsigned pid;
     unsigned long long used_bytes;
@@ -328,6 +357,7 @@ int main(int argc, char **argv)
     void *nccl = open_library("libnccl.so.%d", 2);
     nccl_communicators_know_their_place(nccl);
     nccl_gathers_its_own_part_into_every_slot(nccl);
+    nccl_sums_as_if_every_rank_held_the_same(nccl);
     nvml_agrees_with_the_books(open_library("libnvidia-ml.so.%d", 1));
     return 0;
 }

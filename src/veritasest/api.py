@@ -244,7 +244,7 @@ def _close_call(job: Job, gpu: GpuFacts, free: Seen | None) -> tuple[str, ...]:
 
 
 def _within_totals(job: Job, gpu: GpuFacts, free: Seen | None) -> tuple[str, ...]:
-    """Drivers differ in how much of a GPU they leave: a need between the extremes fits with one, and not with another."""
+    """Drivers differ in how much of a GPU they leave: a need between the extremes fits with some of them only."""
     totals = job.gpu.total_bytes_range
     if free is None or totals is None:
         return ()
@@ -252,7 +252,9 @@ def _within_totals(job: Job, gpu: GpuFacts, free: Seen | None) -> tuple[str, ...
     if not totals[0] < needed_bytes <= totals[1]:
         return ()
     low, high = (format_bytes(total) for total in totals)
-    return (f"close to the limit: reported totals of the {gpu.name} range from {low} to {high} depending on the driver",)
+    return (
+        f"close to the limit: reported totals of the {gpu.name} range from {low} to {high} depending on the driver",
+    )
 
 
 def _not_modelled(*traces: Trace) -> tuple[NotModelled, ...]:

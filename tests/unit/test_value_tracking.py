@@ -38,6 +38,61 @@ writes = st.tuples(
 )
 
 
+def moved(contents: Contents, to: torch.Tensor, source: torch.Tensor) -> None:
+    contents.moved(to.data_ptr(), source.data_ptr(), source.numel() * source.element_size())
+
+
+@pytest.mark.parametrize("state", [REAL, ASSUMED, UNKNOWN])
+def test_what_a_collective_moves_is_as_well_known_as_before(state: int) -> None:
+    contents, source = books(), torch.empty(SIZE, dtype=torch.int64)
+    fresh, known = torch.empty(SIZE, dtype=torch.int64), torch.empty(SIZE, dtype=torch.int64)
+    contents.remember(known, REAL)
+    contents.remember(source, state)
+    for target in (fresh, known):
+        moved(contents, target, source)
+        assert contents.state(target) == contents.state(target[3:5]) == state
+
+
+def test_a_part_of_what_is_known_can_be_moved() -> None:
+    contents, source, target = books(), torch.empty(SIZE), torch.empty(2 * SIZE)
+    contents.remember(source, REAL)
+    moved(contents, target[:8], source[4:12])
+    assert contents.state(target[2:6]) == REAL
+    assert contents.state(torch.empty(SIZE)) == UNKNOWN
+
+
+def test_a_gather_is_known_when_every_part_has_arrived() -> None:
+    contents, source, target = books(), torch.empty(8), torch.empty(16)
+    contents.remember(source, REAL)
+    moved(contents, target[:8], source)
+    assert contents.state(target) == UNKNOWN
+    moved(contents, target[8:], source)
+    assert contents.state(target) == REAL
+
+
+def test_what_arrived_may_be_moved_on() -> None:
+    contents, source, between, target = books(), torch.empty(8), torch.empty(8), torch.empty(8)
+    contents.remember(source, ASSUMED)
+    moved(contents, between, source)
+    moved(contents, target, between)
+    assert contents.state(target) == ASSUMED
+
+
+def test_what_arrived_and_was_written_to_since_is_unknown() -> None:
+    contents, source, target = books(), torch.empty(8), torch.empty(8)
+    contents.remember(source, REAL)
+    moved(contents, target, source)
+    contents.forget(target[2:4])
+    assert contents.state(target) == UNKNOWN
+
+
+def test_a_part_of_known_memory_that_became_unknown_makes_all_of_it_unknown() -> None:
+    contents, source, target = books(), torch.empty(4), torch.empty(8)
+    contents.remember(target, REAL)
+    moved(contents, target[:4], source)
+    assert contents.state(target) == UNKNOWN
+
+
 @given(st.lists(writes, max_size=20))
 def test_a_tensor_is_never_better_known_than_its_least_known_part(moves: list[tuple[str, int, int, int]]) -> None:
     contents, tensor, known = books(), torch.empty(SIZE), [UNKNOWN] * SIZE

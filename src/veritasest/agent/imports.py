@@ -75,7 +75,7 @@ def _watch_initialization(spec: Any) -> None:
 
 
 def _watched_spec(plain: type) -> type:
-    class Watched(plain):  # type: ignore[misc, valid-type]
+    class Watched(plain):  # type: ignore[misc]
         def __setattr__(self, name: str, value: Any) -> None:
             super().__setattr__(name, value)
             if name == "_initializing" and not value:

@@ -7,6 +7,7 @@ import json
 import re
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from veritasest.errors import UnknownGPU
 from veritasest.gpus.record import GPU
@@ -15,10 +16,11 @@ from veritasest.gpus.record import GPU
 @cache
 def load() -> tuple[GPU, ...]:
     records = json.loads(files(__package__).joinpath("catalogue.json").read_text(encoding="utf-8"))
-    return tuple(
-        GPU(**{key: tuple(value) if isinstance(value, list) else value for key, value in record.items()})
-        for record in records
-    )
+    return tuple(GPU(**_frozen(record)) for record in records)
+
+
+def _frozen(record: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
 
 
 def find(name: str) -> GPU:
