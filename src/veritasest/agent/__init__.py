@@ -1,9 +1,9 @@
 """What runs inside the user's process: it writes down what PyTorch's allocator does, and ends the job when told to.
 
-Started by `inject/sitecustomize.py` before the user's code. Python imports that by itself; where it does not look for it
-(`python -I`), the emulated device runs it (native/core/python.c). The agent imports nothing that the user's code has not
-imported: everything waits until the job itself imports torch and touches the GPU. Uses PyTorch's global optimizer and
-module hooks, and the allocator's own history.
+Started by `inject/sitecustomize.py` before the user's code. Python imports that by itself; where it does not look for
+it (`python -I`), the emulated device runs it (native/core/python.c). The agent imports nothing that the user's code has
+not imported: everything waits until the job itself imports torch and touches the GPU. Uses PyTorch's global optimizer
+and module hooks, and the allocator's own history.
 
 Whatever of it the job calls is `guard`ed: an error of ours is reported as ours, and the job goes on.
 

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
+from veritasest.agent.guard import guarded, reraise, theirs
 from veritasest.agent.loaders import Book
 from veritasest.agent.lookahead import Kept, Rest, leave_out
 from veritasest.agent.shapes import Look, look
@@ -88,7 +89,7 @@ class Batches:
     def install(self, module: Any) -> None:
         """`module`: torch.utils.data.dataloader. Workers have no loader of their own, and forked ones are inactive."""
         base = module._BaseDataLoaderIter
-        init, reset, following = base.__init__, base._reset, base.__next__
+        init, reset, following = base.__init__, base._reset, theirs(base.__next__)
 
         @wraps(init)
         def begin(iterator: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
@@ -107,6 +108,7 @@ class Batches:
 
         base.__init__, base._reset, base.__next__ = begin, begin_again, hand_out
 
+    @guarded("watching a DataLoader")
     def _begin(self, iterator: Any, loader: Any) -> None:
         if not self.active:
             return
@@ -128,6 +130,7 @@ class Batches:
         with self._lock:
             return list(self._passes.values())
 
+    @guarded("a DataLoader's batches", instead=lambda _self, following, iterator, _pass: following(iterator))
     def _next(self, following: Callable[[Any], Any], iterator: Any, one_pass: _Pass) -> Any:
         book = one_pass.book
         self._on_batch()
@@ -149,12 +152,12 @@ class Batches:
     def _following(self, following: Callable[[Any], Any], iterator: Any, one_pass: _Pass) -> Any:
         if one_pass.error is not None:  # met while looking ahead, raised where the job would have met it
             error, one_pass.error = one_pass.error, None
-            raise error
+            reraise(error)
         try:
             if one_pass.left is not None:
                 one_pass.left -= 1
                 if one_pass.left < 0:
-                    raise StopIteration
+                    reraise(StopIteration())
             return following(iterator)
         except StopIteration:
             if one_pass.delivered and not one_pass.is_cut:

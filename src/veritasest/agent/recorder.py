@@ -18,6 +18,7 @@ from typing import Any
 
 from veritasest.agent import frames, roles, unmodelled
 from veritasest.agent.batches import Batches
+from veritasest.agent.guard import guarded
 from veritasest.agent.history import History
 from veritasest.agent.imports import after_import
 from veritasest.agent.life.control import LoopControl, NotReached
@@ -71,10 +72,12 @@ class Recorder:
         os.register_at_fork(after_in_child=self._deactivate)
         atexit.register(self._at_exit)
 
+    @guarded("a forked process")
     def _deactivate(self) -> None:
         """In a forked child: what happens there is not the job's step."""
         self._active = self._batches.active = False
 
+    @guarded("watching the GPU")
     def _on_cuda(self) -> None:
         """The job touched the GPU for the first time."""
         torch = self._torch
@@ -97,6 +100,7 @@ class Recorder:
         except RuntimeError:  # the cudaMallocAsync backend has neither; PyTorch's statistics remain
             self._trace.write("unmodelled", library="torch", name="history of this allocator backend", how="guessed")
 
+    @guarded("values that control the program")
     def _watch_values(self, mode: str) -> None:
         if mode == "off":
             return
@@ -110,11 +114,13 @@ class Recorder:
 
     # Phases and steps
 
+    @guarded("the start of an optimizer step")
     def _before_optimizer(self, optimizer: Any, *_: Any) -> None:
         if self._active:
             self._enter("optimizer")
             self._write_roles(roles.before_step(optimizer))
 
+    @guarded("the end of an optimizer step")
     def _after_optimizer(self, optimizer: Any, *_: Any) -> None:
         if not self._active:
             return
@@ -159,6 +165,7 @@ class Recorder:
 
         kind.__init__ = begin
 
+    @guarded("the end of a backward pass")
     def _after_backward(self) -> None:
         if not self._active or not self._cuda:
             return
@@ -185,12 +192,7 @@ class Recorder:
     def _move_on(self) -> None:
         """Where the job goes from here."""
         quiet = self._steps_since_new_peak
-        if self._steps <= STEPS_OF_COUNTERS and self._rule.quiet:
-            self._loop_control().note_counters()
-        if self._pace.stage in (Stage.FORWARD, Stage.LEAVING):
-            for iterator, count in self._batches.take_left_out():
-                self._loop_control().skip_indices(iterator, count)
-                self._frameworks.skip(count)
+        self._follow_loops()
         decision = self._pace.on_step(
             step=self._steps,
             quiet_steps=quiet,
@@ -198,14 +200,29 @@ class Recorder:
             waiting=self._batches.is_waiting(),
         )
         if decision is Decision.MOVE_ON:
-            control = self._loop_control()
-            _ = control.reach_next() or control.shorten()
-        elif decision is Decision.LEAVE:
-            left = self._loop_control().leave()
-            if not (self._frameworks.leave() or left):
-                decision = Decision.END
+            self._look_further()
+        elif decision is Decision.LEAVE and not self._leave():
+            decision = Decision.END
         if decision is Decision.END:
             self._end_job("settled" if self._rule.quiet and quiet >= self._rule.quiet else "steps")
+
+    @guarded("following the job's loops")
+    def _follow_loops(self) -> None:
+        if self._steps <= STEPS_OF_COUNTERS and self._rule.quiet:
+            self._loop_control().note_counters()
+        for iterator, count in self._batches.take_left_out():
+            self._loop_control().skip_indices(iterator, count)
+            self._frameworks.skip(count)
+
+    @guarded("moving the job on")
+    def _look_further(self) -> bool:
+        control = self._loop_control()
+        return control.reach_next() or control.shorten()
+
+    @guarded("leaving the job's loops")
+    def _leave(self) -> bool:
+        left = self._loop_control().leave()
+        return self._frameworks.leave() or left
 
     def _loop_control(self) -> LoopControl:
         if self._control is None:
@@ -247,6 +264,7 @@ class Recorder:
         used = {device: known for device, known in numbers.items() if known["reserved_peak_bytes"]}
         return used or {0: numbers[0]}
 
+    @guarded("the allocator's history")
     def _write_blocks(self) -> None:
         if self._history is None:
             return
@@ -255,9 +273,11 @@ class Recorder:
 
     # Failures and the end
 
+    @guarded("an out-of-memory error")
     def _on_oom(self, device: int, requested: int, _total: int, _free: int) -> None:
         self._trace.write("oom", device=device, bytes=requested, step=self._steps, **frames.current())
 
+    @guarded("the end of the job")
     def _at_exit(self) -> None:
         if self._cuda:
             unmodelled.stop()
@@ -291,6 +311,7 @@ class Recorder:
             **{what: self._phases.counts[what] for what in (EVALUATIONS, CHECKPOINTS, CAPTURES)},
         )
 
+    @guarded("what was not reached", instead=lambda _self, _reason: [])
     def _not_reached(self, reason: str) -> list[NotReached]:
         if reason == "exit":
             return []

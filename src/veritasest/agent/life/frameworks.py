@@ -17,6 +17,7 @@ from functools import wraps
 from types import FrameType, ModuleType
 from typing import Any
 
+from veritasest.agent.guard import guarded
 from veritasest.agent.imports import after_import
 from veritasest.agent.life import frame_reader
 from veritasest.agent.life.control import NotReached
@@ -80,6 +81,7 @@ class Frameworks:
 
         kind.on_step_end = on_step_end
 
+    @guarded("the Trainer's schedule")
     def _advance_trainer(self, args: Any, state: Any, control: Any) -> None:
         self._planned["training"] = "training"
         for what, strategy, every in (
