@@ -16,8 +16,8 @@ class GPU:
     `total_bytes` is what the CUDA runtime calls total memory (less than the data sheet's): with current drivers, where
     reports differ. `total_bytes_range` is the least and the most that was reported on Linux, whatever the driver: those
     from 570 on keep up to 180 MiB more. `context_bytes` is what is gone before the first allocation. `evidence` says
-    for each number that matters where it comes from: "measured", "public report" or "assumed" (recalled or scaled, never
-    looked up); `source` says it in words.
+    for each number that matters where it comes from: "measured", "public report" or "assumed" (recalled or scaled,
+    never looked up); `source` says it in words.
     """
 
     id: str
