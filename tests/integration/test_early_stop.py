@@ -1,4 +1,4 @@
-"""A job is ended once its peak has settled, and never as if it had finished."""
+"""A job that does not end by itself is ended once its peak has settled, and never as if it had finished."""
 
 from .conftest import TRAIN_FOREVER
 
@@ -48,9 +48,10 @@ def test_what_the_script_printed_before_the_end_is_not_lost(estimate):
     assert b"no newline and not flushed" in run.stdout
 
 
-def test_a_settled_job_has_done_at_least_three_steps(estimate):
-    run = estimate(TRAIN_FOREVER + "train()\n")
-    assert 3 <= run.estimate["steps"] <= 5
+def test_a_job_is_not_ended_before_three_steps_however_small_the_budget(estimate):
+    run = estimate(TRAIN_FOREVER + "train()\n", "--budget", "0")
+    assert 3 <= run.estimate["steps"] <= 12
+    assert run.estimate["settled"] is True
 
 
 def test_steps_ends_the_job_after_exactly_that_many(estimate):
