@@ -105,6 +105,27 @@ train()
     assert not of_kind(records, "exception")
 
 
+def test_a_job_whose_steps_cannot_be_counted_runs_to_its_own_end(traced: Traced) -> None:
+    body = f"""
+{TRAIN_FOREVER}
+from torch.utils.data import DataLoader
+from veritasest.agent import batches
+from veritasest.agent.recorder import Recorder
+def broken(*_args, **_kwargs):
+    raise LookupError("broken on purpose")
+Recorder._on_step = batches.look = broken
+train(steps=5)
+print("batches", sum(1 for _ in DataLoader(torch.zeros(64, 4), batch_size=8)))
+"""
+    run, records = traced(body)
+    assert run.code == 0, run.text
+    # The batch that ours had in hand when it failed is gone; all others arrive.
+    assert "batches 7" in run.text
+    wheres = [error["where"] for error in of_kind(records, "own_error")]
+    assert wheres == ["the hook after an optimizer step", "batches"]
+    assert of_kind(records, "end")
+
+
 def test_errors_of_the_job_pass_through_ours_unchanged(traced: Traced) -> None:
     body = """
     import torch
