@@ -177,6 +177,15 @@ def test_a_lazy_module_counts_as_imported_when_its_code_runs(write: Write) -> No
     assert seen == [module]
 
 
+def test_an_error_in_a_callback_is_not_the_importers(write: Write) -> None:
+    write("value = 7\n")
+    seen: list[ModuleType] = []
+    after_import("awaited", lambda module: module.no_such_name)
+    after_import("awaited", seen.append)
+    module = importlib.import_module("awaited")
+    assert seen == [module]
+
+
 def test_imports_in_many_threads_call_back_once(write: Write) -> None:
     write("import time\ntime.sleep(0.05)\nvalue = 7\n")
     seen: list[int] = []

@@ -18,6 +18,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from veritasest.agent.guard import guarded
+
 Callback = Callable[[ModuleType], None]
 
 _lock = threading.RLock()
@@ -50,7 +52,7 @@ def _executed(module: ModuleType) -> None:
         if not _waiting and _basics.exec_module is _watched_exec_module:
             _basics.exec_module = _exec_module
     for callback in callbacks:
-        callback(module)
+        guarded(f"what follows the import of {name}")(callback)(module)
 
 
 def _watched_exec_module(self: Any, module: ModuleType) -> None:
