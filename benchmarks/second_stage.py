@@ -31,6 +31,7 @@ MINIMUMS = {
 }
 FARTHEST = ("resnet50 --bs 32 --opt sgd ", "resnext50_32x4d --bs 32 --opt adam ")  # of the first minima, by 0.9 %
 OTHER_BACKENDS = ("cudaMallocAsync", "NO_CUDA_MEMORY_CACHING")  # PyTorch sets no limit there
+OWN_LIMITS = ("batch_finder.py", "lightning_tuner.py", "--find ")  # these set the limit themselves
 
 
 def enclosing(need_bytes: int) -> list[int]:
@@ -67,7 +68,7 @@ def main() -> int:
     recorded = {line: row["reserved_bytes"] for line, row in peaks().items()}
     estimates = {row["job"]: row["reserved_bytes"] for row in rows(RESULTS / "estimates.jsonl")}
     jobs = [job for job in joblists.read() if job.line in recorded]
-    jobs = [job for job in jobs if not any(word in job.line for word in OTHER_BACKENDS)]
+    jobs = [job for job in jobs if not any(word in job.line for word in OTHER_BACKENDS + OWN_LIMITS)]
     capacities = rows(RESULTS / "estimates_capacity.jsonl")
     available = {(row["job"], row["capacity_gib"]): row.get("available_bytes") for row in capacities}
     chosen = choose(joblists.drawn(jobs), recorded, estimates, available)

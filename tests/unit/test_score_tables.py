@@ -50,6 +50,16 @@ def readme() -> ModuleType:
     return module
 
 
+def test_the_readme_says_how_the_default_options_do(folder: Path, readme: ModuleType) -> None:
+    """Truth 1000 for each job; one exact, one 5 % too low that names why, one 1 % too low."""
+    named = estimate("b.py", 950) | {"not_reached": ["evaluation"]}
+    write(folder / "results/estimates_default.jsonl", [estimate("a.py", 1000), named, estimate("c.py", 990)])
+    said = readme.default_line(summary_of(folder)["default"]["all"])
+    assert "3 jobs: 33.3 % exact" in said
+    assert "1 more than 2 % too low, 0 of them without naming" in said
+    assert said.endswith("strict PEF 66.67 %.")
+
+
 def test_the_readme_gets_both_blocks_and_keeps_the_rest(folder: Path, readme: ModuleType) -> None:
     summary = summary_of(folder)
     text = "before\n<!-- accuracy -->\nold\n<!-- /accuracy -->\nbetween\n<!-- rivals --><!-- /rivals -->\nafter\n"
