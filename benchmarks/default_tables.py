@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from books import Books
 from defaults import TOLERATED_PERCENT, bounds, whole_jobs
 from markdown_tables import NOTHING, markdown, number, percent, share
@@ -61,9 +63,9 @@ def default_tables(books: Books, summary: dict) -> list[str]:
 
 
 def not_reached(estimate: dict) -> str:
-    """Entries are sentences, or objects with what and where."""
+    """What would have run later, with the line of the job's code."""
     found = estimate.get("not_reached") or []
-    return "; ".join(entry if isinstance(entry, str) else " ".join(map(str, entry.values())) for entry in found) or "-"
+    return "; ".join(f"{entry['what']} ({Path(entry['file']).name}:{entry['line']})" for entry in found) or "-"
 
 
 def range_tables(books: Books, summary: dict) -> list[str]:

@@ -52,12 +52,12 @@ def test_default_options_are_scored_beside_until_exit_on_the_same_jobs(folder: P
 
 def test_too_low_counts_as_unnamed_only_if_nothing_was_said(folder: Path) -> None:
     """Truth 1000: 981 is within 2 %, 979 and 500 are not."""
-    named = default("c.py", 500, not_reached=[{"what": "evaluation", "where": "c.py:7"}])
+    named = default("c.py", 500, not_reached=[{"what": "if step % 9 == 0", "file": "/x/c.py", "line": 7}])
     write(folder / DEFAULT, [default("a.py", 981), default("b.py", 979, not_reached=[]), named])
     found = summary_of(folder)["default"]["all"]
     assert (found["too_low"], found["too_low_unnamed"], found["not_reached_named"]) == (2, 1, 1)
     page = page_of(folder)
-    assert "| `c.py` | language | -50.000 % | 500 | 1000 | evaluation c.py:7 |" in page
+    assert "| `c.py` | language | -50.000 % | 500 | 1000 | if step % 9 == 0 (c.py:7) |" in page
     assert "| `b.py` | cnn | -2.100 % | 979 | 1000 | - |" in page
     assert "| `a.py` | cnn | -1.900 % |" not in page.split("more than 2 % too low")[1].split("##")[0]
 

@@ -52,7 +52,7 @@ def readme() -> ModuleType:
 
 def test_the_readme_says_how_the_default_options_do(folder: Path, readme: ModuleType) -> None:
     """Truth 1000 for each job; one exact, one 5 % too low that names why, one 1 % too low."""
-    named = estimate("b.py", 950) | {"not_reached": ["evaluation"]}
+    named = estimate("b.py", 950) | {"not_reached": [{"what": "evaluation", "file": "b.py", "line": 3}]}
     write(folder / "results/estimates_default.jsonl", [estimate("a.py", 1000), named, estimate("c.py", 990)])
     said = readme.default_line(summary_of(folder)["default"]["all"])
     assert "3 jobs: 33.3 % exact" in said
