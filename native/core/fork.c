@@ -18,7 +18,14 @@ static void after_fork(void)
         pthread_mutex_unlock(locks[i]);
 }
 
+static void after_fork_in_child(void)
+{
+    vest_memory_forked();
+    vest_shared_forked();
+    after_fork();
+}
+
 __attribute__((constructor)) static void hold_locks_across_fork(void)
 {
-    pthread_atfork(before_fork, after_fork, after_fork);
+    pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }

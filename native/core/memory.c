@@ -26,6 +26,7 @@
 
 struct vest_physical {
     int device;
+    unsigned generation;
     int handles, mappings; /* it lives while there is any of either */
     uint64_t bytes;
 };
@@ -36,6 +37,7 @@ struct piece {
     uintptr_t base;
     uint64_t bytes;
     enum vest_owner owner;
+    unsigned generation;
     struct vest_physical *memory; /* NULL: allocated directly */
 };
 
@@ -53,6 +55,8 @@ pthread_mutex_t vest_memory_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct range *ranges;
 static uint64_t used[VEST_MAX_DEVICES];      /* by the job's allocations */
 static uint64_t libraries[VEST_MAX_DEVICES]; /* by libraries for themselves, beyond the context at its start */
+static bool booked[VEST_MAX_DEVICES];        /* whether the context is in the books that processes share */
+static unsigned generation;                  /* of forks: what an older one allocated is the parent's memory */
 static uint8_t *is_ours; /* one byte for each 32 MiB of address space */
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -164,6 +168,7 @@ static bool add_piece(struct range *range, struct piece made)
     while (*link && (*link)->base < made.base)
         link = &(*link)->next;
     *piece = made;
+    piece->generation = generation;
     piece->next = *link;
     *link = piece;
     return true;
@@ -204,37 +209,79 @@ static uintptr_t place(enum vest_owner owner, int device, uint64_t bytes)
 
 static uint64_t at_most(uint64_t bytes, uint64_t limit) { return bytes < limit ? bytes : limit; }
 
-/* What the context and libraries leave of the device. */
-static uint64_t left_for_job(int device)
+static uint64_t less(uint64_t bytes, uint64_t taken) { return bytes - at_most(taken, bytes); }
+
+/* What contexts and libraries, and all that other processes hold, leave of the device. */
+static uint64_t left_for_job(int device, struct vest_held others)
 {
     uint64_t outside = vest_gpu()->context_bytes + libraries[device];
-    return vest_gpu()->total_bytes - at_most(outside, vest_gpu()->total_bytes);
+    return less(vest_gpu()->total_bytes, outside + others.used + others.outside);
 }
 
-/* What allocations may add up to. Without a limit the device is as large as anybody wants. */
-static uint64_t room(int device)
+/* What this process's allocations may add up to. Without a limit the device is as large as anybody wants. */
+static uint64_t room(int device, struct vest_held others)
 {
     uint64_t limit = vest_gpu()->limit_bytes;
-    return limit == UINT64_MAX ? limit : at_most(left_for_job(device), limit);
+    return limit == UINT64_MAX ? limit : at_most(left_for_job(device, others), less(limit, others.used));
 }
+
+static struct vest_held ours(int device)
+{
+    uint64_t context = booked[device] ? vest_gpu()->context_bytes : 0;
+    return (struct vest_held){.used = used[device], .outside = context + libraries[device]};
+}
+
+static bool fits(uint64_t bytes, uint64_t taken, uint64_t limit) { return taken <= limit && bytes <= limit - taken; }
 
 /* Books `bytes` if the device has them left. */
 static bool take(int device, uint64_t bytes)
 {
-    uint64_t limit = room(device);
-    if (used[device] > limit || bytes > limit - used[device]) {
+    struct vest_held others = vest_shared_begin(device);
+    if (!fits(bytes, used[device], room(device, others)))
+        vest_shared_recount(device, &others);
+    uint64_t limit = room(device, others);
+    bool fit = fits(bytes, used[device], limit);
+    if (fit)
+        used[device] += bytes;
+    vest_shared_end(device, ours(device));
+    if (!fit)
         vest_log_refused("job", device, bytes, used[device], limit);
-        return false;
-    }
-    used[device] += bytes;
-    return true;
+    return fit;
+}
+
+static void give(int device, uint64_t bytes)
+{
+    vest_shared_begin(device);
+    used[device] -= bytes;
+    vest_shared_end(device, ours(device));
+}
+
+static void log_library(const char *library, int device, int64_t bytes)
+{
+    if (bytes)
+        vest_log_library(library, device, bytes, libraries[device]);
 }
 
 static void book_library(const char *library, int device, int64_t bytes)
 {
+    vest_shared_begin(device);
     libraries[device] += (uint64_t)bytes;
-    if (bytes)
-        vest_log_library(library, device, bytes, libraries[device]);
+    vest_shared_end(device, ours(device));
+    log_library(library, device, bytes);
+}
+
+static bool take_for_library(int device, uint64_t bytes, uint64_t *limit)
+{
+    struct vest_held others = vest_shared_begin(device);
+    if (!fits(bytes, used[device], left_for_job(device, others)))
+        vest_shared_recount(device, &others);
+    bool unlimited = !bytes || vest_gpu()->limit_bytes == UINT64_MAX;
+    bool fit = unlimited || fits(bytes, used[device], left_for_job(device, others));
+    *limit = room(device, others);
+    if (fit)
+        libraries[device] += bytes;
+    vest_shared_end(device, ours(device));
+    return fit;
 }
 
 uint64_t vest_outside_bytes(int device)
@@ -273,16 +320,38 @@ static struct range *add_context_range(int device, uint64_t bytes)
     return add_piece(range, held) ? range : NULL;
 }
 
-/* Wants the lock held. */
-static void create_context(int device)
+/* Whether there is room for the context: a process alone always has it. Wants the lock held. */
+static bool book_context(int device)
 {
-    static bool created[VEST_MAX_DEVICES];
+    if (booked[device])
+        return true;
+    vest_shared_join();
+    struct vest_held others = vest_shared_begin(device);
+    uint64_t bytes = vest_gpu()->context_bytes;
+    if (bytes > less(vest_gpu()->total_bytes, others.used + others.outside))
+        vest_shared_recount(device, &others);
+    uint64_t left = less(vest_gpu()->total_bytes, others.used + others.outside);
+    booked[device] = vest_gpu()->limit_bytes == UINT64_MAX || bytes <= left;
+    vest_shared_end(device, ours(device));
+    if (!booked[device])
+        vest_log_refused("context", device, bytes, 0, left);
+    return booked[device];
+}
+
+static bool created[VEST_MAX_DEVICES];
+
+/* Wants the lock held. */
+static bool create_context(int device)
+{
+    if (!book_context(device))
+        return false;
     if (created[device])
-        return;
+        return true;
     created[device] = true;
     add_context_range(device, 64ull << 20);
     add_context_range(device, 72ull << 20);
     local_memory[device] = add_context_range(device, LOCAL_MEMORY);
+    return true;
 }
 
 static void remove_piece(struct range *range, struct piece *piece)
@@ -292,9 +361,10 @@ static void remove_piece(struct range *range, struct piece *piece)
         drop_range(range);
 }
 
+static bool launched[VEST_MAX_DEVICES];
+
 void vest_launched(void)
 {
-    static bool launched[VEST_MAX_DEVICES];
     int device = vest_device();
     if (__atomic_exchange_n(&launched[device], true, __ATOMIC_RELAXED))
         return;
@@ -314,21 +384,20 @@ bool vest_library_takes(struct vest_library *library, int device)
     pthread_once(&once, set_up);
     pthread_mutex_lock(&vest_memory_lock);
     bool first = !library->known[device];
-    uint64_t bytes = library->handle_bytes + (first ? library->first_bytes : 0), left = left_for_job(device);
-    bool unlimited = !bytes || vest_gpu()->limit_bytes == UINT64_MAX;
-    bool fits = unlimited || (used[device] <= left && bytes <= left - used[device]);
-    if (fits) {
+    uint64_t bytes = library->handle_bytes + (first ? library->first_bytes : 0), limit;
+    bool fit = book_context(device) && take_for_library(device, bytes, &limit);
+    if (fit) {
         if (first && library->first_addresses) {
             create_context(device);
             place(VEST_OWNER_CONTEXT, device, round_up(library->first_addresses, GRANULE));
         }
         library->known[device] = true;
-        book_library(library->name, device, (int64_t)bytes);
-    } else {
-        vest_log_refused(library->name, device, bytes, used[device], room(device));
+        log_library(library->name, device, (int64_t)bytes);
+    } else if (booked[device]) {
+        vest_log_refused(library->name, device, bytes, used[device], limit);
     }
     pthread_mutex_unlock(&vest_memory_lock);
-    return fits;
+    return fit;
 }
 
 void vest_library_gives(const struct vest_library *library, int device)
@@ -345,14 +414,13 @@ void *vest_alloc_for(enum vest_owner owner, int device, uint64_t bytes)
     pthread_once(&once, set_up);
     bytes = round_up(bytes, GRANULE);
     pthread_mutex_lock(&vest_memory_lock);
-    create_context(device);
     uintptr_t address = 0;
-    if (take(device, bytes)) {
+    if (create_context(device) && take(device, bytes)) {
         address = place(owner, device, bytes);
         if (address)
             vest_log_segment("alloc", device, bytes, address, used[device]);
         else
-            used[device] -= bytes;
+            give(device, bytes);
     }
     pthread_mutex_unlock(&vest_memory_lock);
     return (void *)address;
@@ -368,10 +436,13 @@ bool vest_free_for(enum vest_owner owner, void *address)
     if (known) {
         int device = range->device;
         uint64_t bytes = piece->bytes;
-        used[device] -= bytes;
+        bool inherited = piece->generation != generation;
         vest_content_forget(address, bytes);
         remove_piece(range, piece);
-        vest_log_segment("free", device, bytes, (uintptr_t)address, used[device]);
+        if (!inherited) {
+            give(device, bytes);
+            vest_log_segment("free", device, bytes, (uintptr_t)address, used[device]);
+        }
     } else {
         vest_log_misuse("free of device memory that is not allocated", (uintptr_t)address);
     }
@@ -400,8 +471,11 @@ bool vest_find(const void *address, struct vest_extent *out)
 void vest_memory_info(int device, uint64_t *free_bytes, uint64_t *total_bytes)
 {
     pthread_mutex_lock(&vest_memory_lock);
-    uint64_t usable = at_most(left_for_job(device), vest_gpu()->limit_bytes);
-    *free_bytes = usable - at_most(used[device], usable);
+    struct vest_held others = vest_shared_begin(device);
+    vest_shared_recount(device, &others);
+    vest_shared_end(device, ours(device));
+    uint64_t usable = at_most(left_for_job(device, others), less(vest_gpu()->limit_bytes, others.used));
+    *free_bytes = less(usable, used[device]);
     pthread_mutex_unlock(&vest_memory_lock);
     *total_bytes = vest_gpu()->total_bytes;
 }
@@ -446,8 +520,8 @@ struct vest_physical *vest_physical_create(int device, uint64_t bytes)
     bytes = round_up(bytes, GRANULE);
     struct vest_physical *memory = malloc(sizeof *memory);
     pthread_mutex_lock(&vest_memory_lock);
-    if (memory && take(device, bytes)) {
-        *memory = (struct vest_physical){.device = device, .handles = 1, .bytes = bytes};
+    if (memory && book_context(device) && take(device, bytes)) {
+        *memory = (struct vest_physical){.device = device, .generation = generation, .handles = 1, .bytes = bytes};
         vest_log_segment("alloc", device, bytes, 0, used[device]);
     } else {
         free(memory);
@@ -468,8 +542,10 @@ static void free_unless_held(struct vest_physical *memory)
 {
     if (memory->handles || memory->mappings)
         return;
-    used[memory->device] -= memory->bytes;
-    vest_log_segment("free", memory->device, memory->bytes, 0, used[memory->device]);
+    if (memory->generation == generation) {
+        give(memory->device, memory->bytes);
+        vest_log_segment("free", memory->device, memory->bytes, 0, used[memory->device]);
+    }
     free(memory);
 }
 
@@ -543,4 +619,14 @@ struct vest_physical *vest_mapped_at(const void *address)
     struct vest_physical *memory = piece ? piece->memory : NULL;
     pthread_mutex_unlock(&vest_memory_lock);
     return memory;
+}
+
+void vest_memory_forked(void)
+{
+    generation++;
+    memset(used, 0, sizeof used);
+    memset(libraries, 0, sizeof libraries);
+    memset(booked, 0, sizeof booked);
+    memset(created, 0, sizeof created);
+    memset(launched, 0, sizeof launched);
 }

@@ -75,6 +75,19 @@ void vest_log_misuse(const char *what, uintptr_t address)
     append("misuse", "\"what\":\"%s\",\"address\":%llu", what, (unsigned long long)address);
 }
 
+void vest_log_exit(int code) { append("process_exit", "\"code\":%d", code); }
+void vest_log_gone(int process) { append("gone", "\"process\":%d", process); }
+
+void vest_log_killed(int process, int number)
+{
+    append("killed", "\"process\":%d,\"signal\":%d", process, number);
+}
+
+void vest_log_own_error(const char *where, const char *message)
+{
+    append("own_error", "\"where\":\"%s\",\"type\":\"native\",\"message\":\"%s\"", where, message);
+}
+
 static bool first_time(const char *library, const char *name)
 {
     char key[256];
@@ -98,6 +111,11 @@ static vest_unmodelled_callback *watcher;
 
 void vest_watch_unmodelled(vest_unmodelled_callback *callback)
 {
+    if (callback) { /* the agent saw PyTorch initialise CUDA here: from now on it matters how this process ends */
+        pthread_mutex_lock(&vest_memory_lock);
+        vest_shared_join();
+        pthread_mutex_unlock(&vest_memory_lock);
+    }
     __atomic_store_n(&watcher, callback, __ATOMIC_RELEASE);
 }
 

@@ -23,7 +23,8 @@ struct vest_gpu {
     int driver;              /* CUDA version the driver speaks, 13000 */
     uint64_t total_bytes;    /* what the driver calls total memory */
     uint64_t context_bytes;  /* taken by the CUDA context before the first allocation */
-    uint64_t limit_bytes;    /* what allocations may add up to, libraries permitting; UINT64_MAX: no limit at all */
+    uint64_t limit_bytes;    /* what the allocations of all processes may add up to, contexts and libraries permitting;
+                              * UINT64_MAX: no limit at all */
     int clock_khz, memory_clock_khz, bus_bits, l2_bytes;
     int shared_sm_bytes, shared_optin_bytes, regs_sm, threads_sm, blocks_sm;
 };
@@ -146,6 +147,12 @@ VEST_EXPORT void vest_log_segment(const char *op, int device, uint64_t bytes, ui
 VEST_EXPORT void vest_log_refused(const char *owner, int device, uint64_t bytes, uint64_t used_bytes, uint64_t limit_bytes);
 VEST_EXPORT void vest_log_library(const char *library, int device, int64_t bytes, uint64_t libraries_bytes);
 VEST_EXPORT void vest_log_misuse(const char *what, uintptr_t address);
+
+/* The process ends with `code`; another has ended, noticed by its absence; another is sent a signal; an error of ours. */
+VEST_EXPORT void vest_log_exit(int code);
+VEST_EXPORT void vest_log_gone(int process);
+VEST_EXPORT void vest_log_killed(int process, int number);
+VEST_EXPORT void vest_log_own_error(const char *where, const char *message);
 
 /* Says, once per name, that the estimate leans on something not modelled. `how` is "refused", "guessed", or, for a size
  * somewhere between two others (see vest_guess), "bounded" or "bounded above". */
