@@ -249,25 +249,37 @@ static bool take(int device, uint64_t bytes)
     return fit;
 }
 
-static void give(int device, uint64_t bytes)
+static void give_unseen(int device, uint64_t bytes)
 {
     vest_shared_begin(device);
     used[device] -= bytes;
     vest_shared_end(device, ours(device));
 }
 
-static void log_library(const char *library, int device, int64_t bytes)
+/* Logged before others can take it, as what is taken is logged afterwards: who adds up the log of several processes never
+ * finds more than there is. */
+static void give(int device, uint64_t bytes, uintptr_t address)
+{
+    vest_log_segment("free", device, bytes, address, used[device] - bytes);
+    give_unseen(device, bytes);
+}
+
+static void log_library(const char *library, int device, int64_t bytes, uint64_t now)
 {
     if (bytes)
-        vest_log_library(library, device, bytes, libraries[device]);
+        vest_log_library(library, device, bytes, now);
 }
 
 static void book_library(const char *library, int device, int64_t bytes)
 {
+    uint64_t now = libraries[device] + (uint64_t)bytes;
+    if (bytes < 0)
+        log_library(library, device, bytes, now);
     vest_shared_begin(device);
-    libraries[device] += (uint64_t)bytes;
+    libraries[device] = now;
     vest_shared_end(device, ours(device));
-    log_library(library, device, bytes);
+    if (bytes > 0)
+        log_library(library, device, bytes, now);
 }
 
 static bool take_for_library(int device, uint64_t bytes, uint64_t *limit)
@@ -384,7 +396,7 @@ bool vest_library_takes(struct vest_library *library, int device)
     pthread_once(&once, set_up);
     pthread_mutex_lock(&vest_memory_lock);
     bool first = !library->known[device];
-    uint64_t bytes = library->handle_bytes + (first ? library->first_bytes : 0), limit;
+    uint64_t bytes = library->handle_bytes + (first ? library->first_bytes : 0), limit = 0;
     bool fit = book_context(device) && take_for_library(device, bytes, &limit);
     if (fit) {
         if (first && library->first_addresses) {
@@ -392,7 +404,7 @@ bool vest_library_takes(struct vest_library *library, int device)
             place(VEST_OWNER_CONTEXT, device, round_up(library->first_addresses, GRANULE));
         }
         library->known[device] = true;
-        log_library(library->name, device, (int64_t)bytes);
+        log_library(library->name, device, (int64_t)bytes, libraries[device]);
     } else if (booked[device]) {
         vest_log_refused(library->name, device, bytes, used[device], limit);
     }
@@ -420,7 +432,7 @@ void *vest_alloc_for(enum vest_owner owner, int device, uint64_t bytes)
         if (address)
             vest_log_segment("alloc", device, bytes, address, used[device]);
         else
-            give(device, bytes);
+            give_unseen(device, bytes);
     }
     pthread_mutex_unlock(&vest_memory_lock);
     return (void *)address;
@@ -439,10 +451,8 @@ bool vest_free_for(enum vest_owner owner, void *address)
         bool inherited = piece->generation != generation;
         vest_content_forget(address, bytes);
         remove_piece(range, piece);
-        if (!inherited) {
-            give(device, bytes);
-            vest_log_segment("free", device, bytes, (uintptr_t)address, used[device]);
-        }
+        if (!inherited)
+            give(device, bytes, (uintptr_t)address);
     } else {
         vest_log_misuse("free of device memory that is not allocated", (uintptr_t)address);
     }
@@ -542,10 +552,8 @@ static void free_unless_held(struct vest_physical *memory)
 {
     if (memory->handles || memory->mappings)
         return;
-    if (memory->generation == generation) {
-        give(memory->device, memory->bytes);
-        vest_log_segment("free", memory->device, memory->bytes, 0, used[memory->device]);
-    }
+    if (memory->generation == generation)
+        give(memory->device, memory->bytes, 0);
     free(memory);
 }
 

@@ -16,7 +16,7 @@ from veritasest.errors import Interrupted
 from veritasest.job import Job, Seen, discard, prepare, run, run_aside, stop_rule, target_gpu, trace_path_for
 from veritasest.result import Estimate, GpuFacts, Needs, NotModelled, Part, Provenance, Run
 from veritasest.trace import Process, Trace, Unmodelled
-from veritasest.units import format_bytes, parse_bytes
+from veritasest.units import format_bytes, parse_bytes, with_article
 
 DEFAULT_GPU = "h200"
 PATIENCE_S = 60.0  # a job that takes longer is not run again to see what hangs on assumed values
@@ -68,7 +68,7 @@ def estimate(
     except BaseException:
         discard(path)
         raise
-    if keep or result.verdict in ("job_failed", "unsupported"):
+    if keep or result.verdict in ("job_failed", "unsupported", "undetermined"):
         return replace(result, trace_path=str(path))
     discard(path)
     return result
@@ -86,7 +86,8 @@ def _estimate(job: Job, path: Path, *, minimum: bool, keep_all: bool) -> Estimat
         free = run_aside(job, path, "run2", None, keep=keep_all)
         runs.append(free.run)
         if free.judgement.verdict != "fits":
-            reason = free.judgement.failure.message if free.judgement.failure else "no reason recorded"
+            why = free.judgement.failure or free.judgement.undetermined
+            reason = why.message if why else "no reason recorded"
             warnings.append(f"the run without limit did not complete, so the need is not known: {reason}")
             free = None
     elif first.judgement.verdict != "fits":
@@ -165,7 +166,8 @@ def _with_ranges(needs: Needs, free: Seen, bounds: Sequence[Seen]) -> Needs:
     """Reserved memory may go either way with a workspace, hence the least and most of all runs. The minimum follows the
     allocated peak, so its range is moved by as much as that peak."""
     reserved = [seen.peak.reserved_bytes for seen in (free, *bounds)]
-    moves = [seen.peak.allocated_bytes - free.peak.allocated_bytes for seen in (free, *bounds)]
+    allocated = [seen.peak.allocated_bytes or 0 for seen in (free, *bounds)]
+    moves = [size - allocated[0] for size in allocated]
     least = needs.minimum_bytes
     return replace(
         needs,
@@ -184,7 +186,7 @@ def _minimum(job: Job, path: Path, free: Seen, runs: list[Run]) -> int:
         return seen.judgement.verdict == "fits" and seen.steps >= free.steps
 
     return analysis.smallest_that_completes(
-        fails_bytes=free.peak.allocated_bytes, completes_bytes=free.peak.reserved_bytes, completes=completes
+        fails_bytes=free.peak.allocated_bytes or 0, completes_bytes=free.peak.reserved_bytes, completes=completes
     )
 
 
@@ -198,9 +200,10 @@ def _assemble(
     warnings: Sequence[str],
 ) -> Estimate:
     judgement = first.judgement
-    gpu = _gpu_facts(job.gpu, analysis.libraries_bytes(shown.trace))
+    gpu = _gpu_facts(job.gpu, analysis.device_uses(shown.trace).get(shown.peak.device, analysis.DeviceUse()))
     if needs.comfortable_bytes is not None:
-        needs = replace(needs, process_bytes=needs.comfortable_bytes + gpu.context_bytes + gpu.libraries_bytes)
+        overhead = gpu.processes * gpu.context_bytes + gpu.libraries_bytes
+        needs = replace(needs, process_bytes=needs.comfortable_bytes + overhead)
     parts: tuple[Part, ...] = analysis.composition(shown.trace)
     return Estimate(
         verdict=judgement.verdict,
@@ -213,6 +216,7 @@ def _assemble(
         observed=analysis.observed(shown.trace),
         not_reached=analysis.not_reached(shown.trace),
         failure=judgement.failure,
+        undetermined=judgement.undetermined,
         not_modelled=_not_modelled(first.trace, shown.trace),
         assumed=analysis.assumed_values(first.trace, *(() if shown is first else (shown.trace,))),
         warnings=tuple(dict.fromkeys([*warnings, *_close_call(job, gpu, free), *_within_totals(job, gpu, free)])),
@@ -223,14 +227,22 @@ def _assemble(
     )
 
 
-def _gpu_facts(gpu: gpus.GPU, libraries_bytes: int) -> GpuFacts:
+def _gpu_facts(gpu: gpus.GPU, use: analysis.DeviceUse) -> GpuFacts:
+    """Of one process: its context, and the most its libraries held. Of several: what was there when the device was
+    fullest, so that the allocations at their peak, and all that was there besides, add up to what the device held."""
+    if use.most_processes > 1:
+        processes = use.processes
+        libraries = max(use.total_bytes - use.reserved_bytes - processes * gpu.context_bytes, 0)
+    else:
+        processes, libraries = 1, use.libraries_bytes
     return GpuFacts(
         id=gpu.id,
         name=gpu.name,
         capacity_bytes=gpu.total_bytes,
         context_bytes=gpu.context_bytes,
-        libraries_bytes=libraries_bytes,
-        available_bytes=max(gpu.available_bytes - libraries_bytes, 0),
+        libraries_bytes=libraries,
+        available_bytes=max(gpu.total_bytes - processes * gpu.context_bytes - libraries, 0),
+        processes=processes,
     )
 
 
@@ -240,7 +252,8 @@ def _close_call(job: Job, gpu: GpuFacts, free: Seen | None) -> tuple[str, ...]:
         return ()
     if abs(gpu.available_bytes - free.peak.reserved_bytes) > gpu.context_bytes + gpu.libraries_bytes:
         return ()
-    return (f"a close call: what the CUDA context and libraries take on an {gpu.name} is assumed, not measured",)
+    where = with_article(gpu.name)
+    return (f"a close call: what the CUDA context and libraries take on {where} is assumed, not measured",)
 
 
 def _within_totals(job: Job, gpu: GpuFacts, free: Seen | None) -> tuple[str, ...]:

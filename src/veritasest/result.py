@@ -8,13 +8,14 @@ from typing import Any, Literal
 
 SCHEMA_VERSION = 1
 
-Verdict = Literal["fits", "does_not_fit", "job_failed", "unsupported"]
+Verdict = Literal["fits", "does_not_fit", "job_failed", "unsupported", "undetermined"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuFacts:
     """`libraries_bytes`: what libraries took for themselves in this job, beside the CUDA context. `available_bytes`:
-    the capacity less both, what PyTorch's allocations may add up to."""
+    the capacity less both, what PyTorch's allocations may add up to. `processes`: how many shared the device when it
+    was fullest; each has a context of `context_bytes`."""
 
     id: str
     name: str
@@ -22,6 +23,7 @@ class GpuFacts:
     context_bytes: int
     libraries_bytes: int
     available_bytes: int
+    processes: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +31,10 @@ class Peak:
     """Of the run at the GPU's capacity; of the run without limit when the job does not fit.
 
     `step` counts the optimizer steps finished before the reserved peak was reached; 0: during the first or before it.
+    `allocated_bytes`: None where it is not known. Of an undetermined estimate both are what was seen, a lower bound.
     """
 
-    allocated_bytes: int
+    allocated_bytes: int | None
     reserved_bytes: int
     step: int
     device: int
@@ -69,6 +72,20 @@ class Failure:
     line: int | None = None
     code: str | None = None
     exit_code: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Undetermined:
+    """Why there is no verdict, and what to do next. `reason`:
+
+    "no_gpu" (no process took device memory), "timeout" (before the peak settled), "no_ranks" (the launcher started
+    none in time), "workers_died" (while the job went on), "agent_absent" (memory was taken by a process that was not observed),
+    "trace_gap" (records are missing), "own_error" or "invariant" (faults of VeritasEst).
+    """
+
+    reason: str
+    message: str
+    hint: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +184,7 @@ class Estimate:
     observed: Observed
     not_reached: tuple[Missed, ...]
     failure: Failure | None
+    undetermined: Undetermined | None
     not_modelled: tuple[NotModelled, ...]
     assumed: tuple[AssumedValue, ...]
     warnings: tuple[str, ...]

@@ -45,3 +45,10 @@ def format_bytes(size: int) -> str:
 
 def _decimals(value: float) -> int:
     return 2 if value < 100 else 1 if value < 1000 else 0
+
+
+def with_article(name: str) -> str:
+    """ "an NVIDIA H200", "a Tesla T4": of a name in capitals the first letter is read out, "N" beginning with a vowel."""
+    first = name.split()[0] if name.split() else ""
+    vowels = "AEFHILMNORSX" if first.isupper() else "AEIOU"
+    return f"{'an' if first[:1].upper() in vowels and first else 'a'} {name}"

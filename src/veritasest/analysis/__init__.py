@@ -6,11 +6,14 @@ from veritasest.analysis.judgement import Judgement, judge
 from veritasest.analysis.life import not_reached, observed, same_course
 from veritasest.analysis.minimum import smallest_that_completes
 from veritasest.analysis.peaks import libraries_bytes, peak, steps
+from veritasest.analysis.processes import DeviceUse, device_uses
 
 __all__ = [
+    "DeviceUse",
     "Judgement",
     "assumed_values",
     "composition",
+    "device_uses",
     "judge",
     "libraries_bytes",
     "not_reached",

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 
+from veritasest.analysis.evidence import describe_own, doubt_about_fit, doubt_about_us, failed_workers, own_errors
 from veritasest.analysis.life import FORWARD
 from veritasest.analysis.peaks import steps
-from veritasest.result import Failure, Verdict
+from veritasest.analysis.processes import STOPPED_BY_US, gpu_processes, stopped_at
+from veritasest.result import Failure, Undetermined, Verdict
 from veritasest.trace import (
     Assumed,
     Batches,
@@ -20,7 +22,6 @@ from veritasest.trace import (
     JobException,
     Misuse,
     OutOfMemory,
-    Process,
     Refused,
     StageBegun,
     Step,
@@ -28,8 +29,6 @@ from veritasest.trace import (
     Unmodelled,
 )
 from veritasest.units import format_bytes
-
-_STOPPED_BY_US = {"settled", "steps"}
 
 # A library function newer than our tables: the loader names it when torch is imported.
 _MISSING_SYMBOL = re.compile(r"undefined symbol: ((?:cu|nccl|nvml)\w+)")
@@ -43,6 +42,7 @@ class Judgement:
 
     verdict: Verdict
     failure: Failure | None
+    undetermined: Undetermined | None
     settled: bool
     pressed: bool
     warnings: tuple[str, ...]
@@ -51,13 +51,23 @@ class Judgement:
 def judge(trace: Trace) -> Judgement:
     ending = _ending(trace)
     verdict, failure = _verdict(trace, ending)
+    doubt = _doubt(trace, ending, verdict)
+    if doubt is not None:
+        verdict, failure = "undetermined", None
     return Judgement(
         verdict=verdict,
         failure=failure,
+        undetermined=doubt,
         settled=verdict == "fits" and _settled(trace, ending),
         pressed=bool(trace.of(Refused)),
         warnings=tuple(_warnings(trace, ending, verdict)),
     )
+
+
+def _doubt(trace: Trace, ending: Exit, verdict: Verdict) -> Undetermined | None:
+    if verdict == "fits":
+        return doubt_about_fit(trace, ending, quiet=_quiet(trace))
+    return doubt_about_us(trace) if verdict == "job_failed" else None
 
 
 def _verdict(trace: Trace, ending: Exit) -> tuple[Verdict, Failure | None]:
@@ -67,7 +77,7 @@ def _verdict(trace: Trace, ending: Exit) -> tuple[Verdict, Failure | None]:
     if oom is not None:
         return "does_not_fit", oom
     raised = trace.of(JobException)
-    stopped = any(end.reason in _STOPPED_BY_US for end in trace.of(End)) and not raised
+    stopped = _stopped_well(trace)
     if ending.reason == "timeout" or ending.code == 0 or stopped:
         return "fits", None
     refused = [f"{event.library}: {event.name}" for event in trace.of(Unmodelled) if event.how == "refused"]
@@ -84,6 +94,17 @@ def _verdict(trace: Trace, ending: Exit) -> tuple[Verdict, Failure | None]:
     return "job_failed", failure
 
 
+def _stopped_well(trace: Trace) -> bool:
+    """Whether we ended a process because it had shown enough, and none that used the GPU had failed before. What others
+    make of that end says nothing: nbconvert and Ray call it a failure of their worker, and fail themselves."""
+    stop = stopped_at(trace)
+    if stop is None:
+        return False
+    used = gpu_processes(trace)
+    raised = any(event.t < stop and event.pid in used for event in trace.of(JobException))
+    return not raised and not failed_workers(trace)
+
+
 def _host_memory(event: HostMemory, ending: Exit) -> Failure:
     return Failure(
         kind="host_memory",
@@ -98,7 +119,7 @@ def _fatal_oom(trace: Trace, ending: Exit) -> Failure | None:
     """The out-of-memory error that ended the job: one that no step followed, in a job that ended badly."""
     if ending.code == 0 and ending.reason == "exited":
         return None
-    ended_well = {end.pid for end in trace.of(End) if end.reason in _STOPPED_BY_US}
+    ended_well = {end.pid for end in trace.of(End) if end.reason in STOPPED_BY_US}
     last_step = {step.pid: step.t for step in trace.of(Step)}
     uncaught = {event.pid for event in trace.of(JobException) if event.type.endswith("OutOfMemoryError")}
     for oom in reversed(trace.of(OutOfMemory)):
@@ -175,12 +196,25 @@ def _quiet(trace: Trace) -> bool:
     return all(_is_quiet(trace, attrgetter(name)) for name in ("allocated_peak_bytes", "reserved_peak_bytes"))
 
 
+def _grows(trace: Trace) -> bool:
+    peaks = [_peaks_by_step(trace, attrgetter(name)) for name in ("allocated_peak_bytes", "reserved_peak_bytes")]
+    return any(len(known) > 1 and max(known[-QUIET_STEPS:]) > max(known[:-QUIET_STEPS] or known[:1]) for known in peaks)
+
+
+def _few(done: int) -> str:
+    return f"{done} {'step is' if done == 1 else 'steps are'} too few to tell whether the peak has settled"
+
+
 def _is_quiet(trace: Trace, peak_of: Callable[[Step], int]) -> bool:
+    peaks = _peaks_by_step(trace, peak_of)
+    return len(peaks) > QUIET_STEPS and max(peaks) in peaks[:-QUIET_STEPS]
+
+
+def _peaks_by_step(trace: Trace, peak_of: Callable[[Step], int]) -> list[int]:
     highest: dict[int, int] = {}
     for step in trace.of(Step):
         highest[step.step] = max(highest.get(step.step, 0), peak_of(step))
-    peaks = [highest[step] for step in sorted(highest)]
-    return len(peaks) > QUIET_STEPS and max(peaks) in peaks[:-QUIET_STEPS]
+    return [highest[step] for step in sorted(highest)]
 
 
 def _warnings(trace: Trace, ending: Exit, verdict: Verdict) -> Iterable[str]:
@@ -188,21 +222,19 @@ def _warnings(trace: Trace, ending: Exit, verdict: Verdict) -> Iterable[str]:
     if ending.reason == "timeout":
         yield f"stopped by --timeout after {done} optimizer steps; the peak may still grow"
     elif verdict == "fits" and "steps" in {end.reason for end in trace.of(End)} and not _settled(trace, ending):
-        yield f"the peak was still growing in the last of {done} steps; a larger --steps, or none, lets it settle"
+        seen = f"the peak was still growing in the last of {done} steps" if _grows(trace) else _few(done)
+        yield f"{seen}; a larger --steps, or none, lets it settle"
     if verdict == "fits":
         about = [_about_batches(loader, trace) for loader in trace.of(Batches)]
         yield from dict.fromkeys(filter(None, about))  # ranks say the same
     if verdict == "job_failed" and trace.of(Assumed):
         yield "values were assumed before the job failed; if it failed by one of them, --values real or --assume helps"
-    if verdict == "fits" and not trace.of(Process):
-        yield "the job never used the GPU: does the script move its model to 'cuda', and does this command start it?"
+    yield from dict.fromkeys(f"{describe_own(error)}; please report it" for error in own_errors(trace))
     caught = len(trace.of(OutOfMemory))
     if verdict == "fits" and caught:
         yield f"PyTorch ran out of memory {caught} times and the script went on: it caught the error itself"
     if trace.of(Misuse):
         yield f"memory was misused: {', '.join(sorted({event.what for event in trace.of(Misuse)}))}"
-    if trace.unreadable_lines > 1:
-        yield f"{trace.unreadable_lines} lines of the trace could not be read"
 
 
 def _about_batches(loader: Batches, trace: Trace) -> str | None:

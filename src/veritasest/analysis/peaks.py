@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from veritasest.analysis.processes import DeviceUse, device_uses
 from veritasest.result import Peak
-from veritasest.trace import Blocks, End, Event, Library, Segment, Step, Trace
+from veritasest.trace import Blocks, End, Event, Segment, Step, Trace
 
 Place = tuple[int, int]  # process, device
 
@@ -15,23 +16,39 @@ BLOCK_BYTES = 512  # our name for kMinBlockSize: PyTorch's allocator rounds ever
 
 
 def peak(trace: Trace) -> Peak:
-    """The peak of the fullest device. Processes that share a device are taken at their own peaks, added up: they may
-    well reach them together, and the trace of one run cannot rule it out."""
-    reserved = _by_device(reserved_peaks(trace.events))
-    allocated = _by_device(allocated_peaks(trace.events))
-    device = max(reserved, key=lambda d: (reserved[d], -d), default=0)
+    """The peak of the fullest device. Processes that share it are added up while they live at the same time."""
+    uses = device_uses(trace)
+    device = max(uses, key=lambda d: (uses[d].reserved_bytes, -d), default=0)
+    use = uses.get(device, DeviceUse())
     return Peak(
-        allocated_bytes=allocated.get(device, 0),
-        reserved_bytes=reserved.get(device, 0),
+        allocated_bytes=_allocated(trace, device, use),
+        reserved_bytes=use.reserved_bytes,
         step=_step_of_peak(trace.events, device),
         device=device,
     )
 
 
+def _allocated(trace: Trace, device: int, use: DeviceUse) -> int | None:
+    """Of the processes that held memory at the reserved peak, each at its own peak but within what it held then. None
+    where one of them left no word of it: nothing is known, which is not zero."""
+    peaks = {pid: size for (pid, place), size in allocated_peaks(trace.events).items() if place == device}
+    if not use.held:
+        return max(peaks.values(), default=0)
+    if not use.held.keys() <= told(trace.events):
+        return None
+    if len(use.held) == 1:
+        return peaks.get(next(iter(use.held)), 0)
+    return sum(min(peaks.get(pid, 0), held) for pid, held in use.held.items())
+
+
+def told(events: Iterable[Event]) -> set[int]:
+    """The processes whose agent said how much their tensors took."""
+    return {event.pid for event in events if isinstance(event, Step | End | Blocks)}
+
+
 def libraries_bytes(trace: Trace) -> int:
-    """What libraries took for themselves, at most, on the device where they took most."""
-    held = _highest(((event.pid, event.device), event.libraries_bytes) for event in trace.of(Library))
-    return max(_by_device(held).values(), default=0)
+    """What libraries held at most, on the device where they held most."""
+    return max((use.libraries_bytes for use in device_uses(trace).values()), default=0)
 
 
 def steps(events: Iterable[Event]) -> int:
@@ -84,13 +101,6 @@ def _highest(readings: Iterable[tuple[Place, int]]) -> dict[Place, int]:
     for place, size in readings:
         highest[place] = max(highest.get(place, 0), size)
     return highest
-
-
-def _by_device(peaks: Mapping[Place, int]) -> dict[int, int]:
-    totals: Counter[int] = Counter()
-    for (_, device), size in peaks.items():
-        totals[device] += size
-    return dict(totals)
 
 
 def _step_of_peak(events: Iterable[Event], device: int) -> int:

@@ -7,7 +7,7 @@
 Options end at the first word that is not one, or at `--`; all that follows is the command, as it would be typed.
 
 exit codes: 0 fits, 3 does not fit, 1 the job failed for a reason of its own, 2 wrong usage, 4 this environment cannot
-be estimated, 130 interrupted
+be estimated, 5 undetermined: too little was seen for a verdict, 130 interrupted
 """
 
 from __future__ import annotations

@@ -57,6 +57,7 @@ def child_environment(
     values: Values | None = None,
     guesses: str | None = None,
     choices: str | None = None,
+    books_path: Path | None = None,
 ) -> dict[str, str]:
     """`base` and what the stand-ins and the agent read. The user's own LD_AUDIT, LD_PRELOAD and PYTHONPATH
     stay, behind ours."""
@@ -74,6 +75,7 @@ def child_environment(
         TRITON_LIBCUDA_PATH=str(installation.libraries),
         VERITASEST_HOME=str(installation.home),
         VERITASEST_TRACE=str(trace_path),
+        VERITASEST_BOOKS=str(books_path or ""),
         VERITASEST_DEVICE=device_text(gpu, build, limit_bytes, driver),
         VERITASEST_CUDNN_PROPERTIES=cudnn_properties(gpu, driver=driver),
         VERITASEST_PLAN_CACHE=str(kept / "cudnn-plans") if kept else "",

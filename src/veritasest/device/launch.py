@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
 from veritasest import __version__
+from veritasest.device.books import SharedBooks
 from veritasest.device.caches import compiler_caches
 from veritasest.device.environment import StopRule, child_environment
 from veritasest.device.family import Family
@@ -79,7 +81,12 @@ def launch(
     `silent` is for repetitions: what the job prints, and its traceback, were seen the first time. `guesses`: "low" or
     "high" moves every size that is a guess to that bound. `choices`: "none" or "all" does so with every assumed choice.
     """
-    with TraceWriter(trace_path) as trace, plain_paths(installation) as plain, compiler_caches(env) as caches:
+    with (
+        TraceWriter(trace_path) as trace,
+        plain_paths(installation) as plain,
+        compiler_caches(env) as caches,
+        SharedBooks() as books,
+    ):
         trace.header(**_header(command, gpu, limit_bytes, stop, timeout_s, env))
         environment = child_environment(
             installation=plain,
@@ -92,13 +99,15 @@ def launch(
             values=values,
             guesses=guesses,
             choices=choices,
+            books_path=books.path,
         )
         started = time.monotonic()
         with _interruptions() as interrupted:
             child = _start(command, cwd=cwd, environment=environment, stdout=stdout, silent=silent)
             family = Family(child.pid, trace_path)
             try:
-                reason = _watch(child, trace_path, started, timeout_s, interrupted, on_progress, limit_bytes)
+                watch = partial(_note_deaths, books, trace)
+                reason = _watch(child, trace_path, started, timeout_s, interrupted, on_progress, limit_bytes, watch)
             except BaseException:
                 family.end(grace_s=0.0)
                 child.wait()
@@ -106,7 +115,9 @@ def launch(
             # Also after a clean exit: workers that outlive the job would be orphans.
             family.end(grace_s=1.0 if reason == "exited" else 3.0)
             code = child.wait()
+            _note_deaths(books, trace, by_us=True)
         outcome = Outcome(code=code, reason=reason, elapsed_s=time.monotonic() - started, trace_path=trace_path)
+        trace.end_torn_line()
         trace.write(
             "exit", code=code, reason=reason, elapsed_s=round(outcome.elapsed_s, 3), host_peak_bytes=_host_peak_bytes()
         )
@@ -135,6 +146,7 @@ def _watch(
     interrupted: threading.Event,
     on_progress: Callable[[Progress], None] | None,
     limit_bytes: int | None,
+    note_deaths: Callable[[], None],
 ) -> str:
     tail = Tail(trace_path)
     progress = Progress(limit_bytes=limit_bytes)
@@ -142,9 +154,11 @@ def _watch(
         while True:
             try:
                 child.wait(POLL_S)
+                note_deaths()
                 return "interrupted" if interrupted.is_set() else "exited"
             except subprocess.TimeoutExpired:
                 elapsed_s = time.monotonic() - started
+            note_deaths()
             if interrupted.is_set():
                 return "interrupted"
             if timeout_s is not None and elapsed_s > timeout_s:
@@ -154,6 +168,12 @@ def _watch(
                 on_progress(progress)
     finally:
         tail.close()
+
+
+def _note_deaths(books: SharedBooks, trace: TraceWriter, *, by_us: bool = False) -> None:
+    """A process that is killed writes nothing, yet gives its device memory back."""
+    for process in books.ended():
+        trace.write("gone", process=process, by_us=by_us)
 
 
 def _advance(progress: Progress, tail: Tail, elapsed_s: float) -> Progress:

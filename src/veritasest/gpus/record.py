@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from veritasest.errors import UsageError
-from veritasest.units import format_bytes
+from veritasest.units import format_bytes, with_article
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class GPU:
         if total_bytes <= self.context_bytes:
             raise UsageError(
                 f"{format_bytes(total_bytes)} leaves nothing for the job: "
-                f"the CUDA context of an {self.name} takes {format_bytes(self.context_bytes)}",
+                f"the CUDA context of {with_article(self.name)} takes {format_bytes(self.context_bytes)}",
                 "give --memory a larger value",
             )
         evidence = {**self.evidence, "total_bytes": "given by the user"}

@@ -4,4 +4,10 @@ from collections.abc import Mapping
 
 from veritasest.result import Verdict
 
-EXIT_CODES: Mapping[Verdict, int] = {"fits": 0, "does_not_fit": 3, "job_failed": 1, "unsupported": 4}
+EXIT_CODES: Mapping[Verdict, int] = {
+    "fits": 0,
+    "does_not_fit": 3,
+    "job_failed": 1,
+    "unsupported": 4,
+    "undetermined": 5,
+}

@@ -8,10 +8,16 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from veritasest.result import Estimate, Failure
-from veritasest.units import format_bytes
+from veritasest.result import Estimate, Failure, GpuFacts
+from veritasest.units import format_bytes, with_article
 
-_STYLES = {"fits": "bold green", "does_not_fit": "bold red", "job_failed": "bold yellow", "unsupported": "bold yellow"}
+_STYLES = {
+    "fits": "bold green",
+    "does_not_fit": "bold red",
+    "job_failed": "bold yellow",
+    "unsupported": "bold yellow",
+    "undetermined": "bold yellow",
+}
 _INDENT = "  "
 
 
@@ -27,19 +33,23 @@ def render(estimate: Estimate, console: Console, *, notes: tuple[str, ...] = ())
 
 
 def headline(estimate: Estimate) -> str:
-    gpu = f"{estimate.gpu.name} ({format_bytes(estimate.gpu.capacity_bytes)})"
+    gpu = f"{with_article(estimate.gpu.name)} ({format_bytes(estimate.gpu.capacity_bytes)})"
     if estimate.verdict == "fits":
-        return f"Fits on an {gpu}"
+        return f"Fits on {gpu}"
     if estimate.verdict == "does_not_fit":
-        return f"Does not fit on an {gpu}"
+        return f"Does not fit on {gpu}"
     if estimate.verdict == "unsupported":
         return "Cannot be estimated: the job needs something the emulated device does not offer"
+    if estimate.verdict == "undetermined":
+        return f"Undetermined: too little was seen to say whether it fits on {gpu}"
     return "The job failed for a reason of its own"
 
 
 def _facts(estimate: Estimate) -> Iterator[tuple[str, str]]:
     if estimate.failure:
         yield "why", _why(estimate.failure)
+    if estimate.undetermined:
+        yield "why", estimate.undetermined.message
     gpu, needs = estimate.gpu, estimate.needs
     if needs.comfortable_bytes is not None:
         yield (
@@ -50,23 +60,31 @@ def _facts(estimate: Estimate) -> Iterator[tuple[str, str]]:
     if needs.process_bytes is not None:
         yield (
             "process",
-            f"{format_bytes(needs.process_bytes)} in nvidia-smi: {format_bytes(gpu.context_bytes)} more for the CUDA "
-            f"context, {format_bytes(gpu.libraries_bytes)} that libraries take for themselves",
+            f"{format_bytes(needs.process_bytes)} in nvidia-smi: {_contexts(gpu)}, "
+            f"{format_bytes(gpu.libraries_bytes)} that libraries take for themselves",
         )
     if needs.minimum_bytes is not None:
         size = f"{format_bytes(needs.minimum_bytes)}{_between(needs.minimum_range_bytes)}"
         yield "minimum", f"{size}, with PyTorch emptying its cache on the way"
     if estimate.peak.reserved_bytes:
+        allocated = estimate.peak.allocated_bytes
         yield (
-            "peak",
+            "peak" if estimate.verdict != "undetermined" else "seen so far",
             f"reserved {format_bytes(estimate.peak.reserved_bytes)} ({estimate.peak.reserved_bytes:,} bytes), "
-            f"allocated {format_bytes(estimate.peak.allocated_bytes)}, {_when(estimate)}",
+            f"allocated {'unknown' if allocated is None else format_bytes(allocated)}, {_when(estimate)}",
         )
     if estimate.peak.reserved_bytes:
         yield "observed", _observed(estimate)
     for index, part in enumerate(estimate.composition):
-        share = 100 * part.bytes / max(estimate.peak.allocated_bytes, 1)
+        share = 100 * part.bytes / max(estimate.peak.allocated_bytes or 0, 1)
         yield ("made of" if index == 0 else ""), f"{format_bytes(part.bytes):>10}  {share:3.0f} %  {part.label}"
+
+
+def _contexts(gpu: GpuFacts) -> str:
+    if gpu.processes == 1:
+        return f"{format_bytes(gpu.context_bytes)} more for the CUDA context"
+    total = format_bytes(gpu.processes * gpu.context_bytes)
+    return f"{total} more for the CUDA contexts of {gpu.processes} processes"
 
 
 def _between(bounds: tuple[int, int] | None) -> str:
@@ -134,9 +152,14 @@ def _assumptions(estimate: Estimate) -> Iterator[str]:
         yield f"assumed values: {where}, {_TOLD.get(value.how, value.how)} unknown values{told}{code}"
     if len(estimate.assumed) > MOST_LINES:
         yield f"assumed values: {len(estimate.assumed) - MOST_LINES} more lines, all in --json"
-    if estimate.needs.assumed_range_bytes:
+    if _depends_on_assumed_sizes(estimate) and estimate.needs.assumed_range_bytes:
         low, high = (format_bytes(size) for size in estimate.needs.assumed_range_bytes)
         yield f"on the assumed sizes hangs a need between {low} (least chosen) and {high} (most chosen)"
+
+
+def _depends_on_assumed_sizes(estimate: Estimate) -> bool:
+    bounds = estimate.needs.assumed_range_bytes
+    return bounds is not None and bounds[0] != bounds[1]
 
 
 def _provenance(estimate: Estimate) -> str:
@@ -148,13 +171,15 @@ def _provenance(estimate: Estimate) -> str:
 
 
 def _next_steps(estimate: Estimate) -> Iterator[str]:
+    if estimate.undetermined:
+        yield f"next: {estimate.undetermined.hint}"
     if estimate.not_reached:
         yield "next: --until-exit runs the job to its own end; --budget SECONDS looks further"
     if estimate.trace_path:
         yield f"trace kept: {estimate.trace_path}"
     if estimate.verdict == "does_not_fit" and estimate.needs.minimum_bytes is None:
         yield f"next: the smallest capacity it runs in: veritasest run --minimum {_options(estimate)}"
-    elif estimate.needs.assumed_range_bytes:
+    elif _depends_on_assumed_sizes(estimate):
         yield f"next: without assumptions, slower: veritasest run --values real {_options(estimate)}"
     elif estimate.verdict == "job_failed":
         yield "next: does it run by itself? its own output above says more"

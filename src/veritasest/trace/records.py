@@ -16,12 +16,15 @@
 | step        | agent        | after each optimizer step |
 | oom         | agent        | PyTorch raised torch.OutOfMemoryError |
 | exception   | agent        | an exception nobody caught |
-| own_error   | agent        | an error of VeritasEst's own; that part of the agent is off from then on |
+| own_error   | agent/native | an error of VeritasEst's own in the job's process; that part is off from then on |
 | batches     | agent        | with the end, once per DataLoader: how its batches varied |
 | stage       | agent        | the peak has settled, or a later stage of the default run begins |
 | observed    | agent        | with the end: what of the job's life was seen |
 | not_reached | agent        | with the end: code that would have run later |
 | end         | agent        | the process is about to end |
+| process_exit| native       | a process that used the device ends by exit() or _exit() |
+| killed      | native       | a process of the job sends a signal to one that uses the device |
+| gone        | native/launcher | a process that used the device no longer exists |
 | exit        | launcher     | last line |
 
 All but the header carry `pid` and `t` (monotonic seconds).
@@ -256,6 +259,25 @@ class End(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProcessExit(Event):
+    code: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Killed(Event):
+    process: int
+    signal: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gone(Event):
+    """`process`: its id; that of `pid` itself where a program replaced itself by exec(). `by_us`: the launcher did."""
+
+    process: int
+    by_us: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Exit(Event):
     code: int | None
     reason: str
@@ -283,6 +305,9 @@ KINDS: Mapping[str, type[Event]] = {
     "observed": Observed,
     "not_reached": NotReached,
     "end": End,
+    "process_exit": ProcessExit,
+    "killed": Killed,
+    "gone": Gone,
     "exit": Exit,
 }
 

@@ -21,6 +21,11 @@ class TraceWriter:
         # The process id is asked for each time: a forked child writes through the same object.
         self._line({"kind": kind, "pid": os.getpid(), "t": time.monotonic(), **fields})
 
+    def end_torn_line(self) -> None:
+        """So that the next record is a line of its own, whatever a killed process left at the end. Readers skip empty
+        lines."""
+        os.write(self._descriptor, b"\n")
+
     def close(self) -> None:
         if self._descriptor >= 0:
             os.close(self._descriptor)

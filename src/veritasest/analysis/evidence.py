@@ -1,0 +1,159 @@
+"""Whether what was seen is enough for a verdict. If not: why, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from veritasest.analysis.invariants import gaps, violations
+from veritasest.analysis.peaks import told
+from veritasest.analysis.processes import endings, gpu_processes, stopped_at
+from veritasest.result import Undetermined
+from veritasest.trace import Exit, JobException, OutOfMemory, OwnError, Process, Segment, Step, Trace, Unmodelled
+from veritasest.units import format_bytes
+
+REPORT = "this is a fault of VeritasEst: please report it, with the trace"
+
+# Parts of the agent that add to the report and decide nothing. The peak and the course of the job are known without.
+_ONLY_REPORTED = frozenset(
+    {
+        "the allocator's history",
+        "the list of what is not modelled",
+        "the list of assumed values",
+        "the record of the job's exception",
+    }
+)
+_LAUNCHERS = frozenset(
+    "torchrun torch.distributed.run torch.distributed.launch accelerate deepspeed mpirun srun ray".split()
+)
+
+
+def doubt_about_fit(trace: Trace, ending: Exit, *, quiet: bool) -> Undetermined | None:
+    """What keeps "fits" from being said. `quiet`: the last optimizer steps brought no new peak."""
+    checks: tuple[Callable[[], Undetermined | None], ...] = (
+        lambda: doubt_about_us(trace),
+        lambda: _nothing_seen(trace, ending),
+        lambda: _too_early(trace, ending, quiet),
+        lambda: _workers_died(trace),
+        lambda: _unobserved(trace),
+        lambda: _gap(trace),
+        lambda: _violation(trace),
+    )
+    return next((found for check in checks if (found := check()) is not None), None)
+
+
+def doubt_about_us(trace: Trace) -> Undetermined | None:
+    """Faults of ours, for which no job is blamed: an error of our own, or a process that ran without the agent."""
+    for error in own_errors(trace):
+        if error.where not in _ONLY_REPORTED:
+            return Undetermined(reason="own_error", message=describe_own(error), hint=REPORT)
+    observed = {process.pid for process in trace.of(Process)}
+    for segment in trace.of(Segment):
+        if segment.pid not in observed:
+            return Undetermined(
+                reason="agent_absent",
+                message=f"process {segment.pid} took device memory, but VeritasEst could not observe it",
+                hint="the agent runs in Python processes that inherit the environment; python -I, -E and -S may keep "
+                "it out: run the script without them",
+            )
+    return None
+
+
+def own_errors(trace: Trace) -> tuple[OwnError, ...]:
+    return trace.of(OwnError)
+
+
+def describe_own(error: OwnError) -> str:
+    place = f" ({Path(error.file).name}:{error.line})" if error.file else ""
+    return f"VeritasEst's own error in {error.where}: {error.type}: {error.message}{place}"
+
+
+def failed_workers(trace: Trace) -> tuple[int, ...]:
+    """Processes that used the GPU and failed before we ended any."""
+    stop = stopped_at(trace)
+    ends = endings(trace)
+    used = set(gpu_processes(trace)) | {event.pid for event in trace.of(Unmodelled) if event.how == "refused"}
+    return tuple(pid for pid, end in ends.items() if pid in used and end.is_failure and (stop is None or end.t < stop))
+
+
+def _nothing_seen(trace: Trace, ending: Exit) -> Undetermined | None:
+    if trace.of(Segment):
+        return None
+    if ending.reason == "timeout" and _LAUNCHERS & {Path(word).name for word in trace.header.command[:4]}:
+        return Undetermined(
+            reason="no_ranks",
+            message="the launcher started no process that used the GPU before --timeout",
+            hint="does it wait for other nodes? estimate one node: --nnodes 1",
+        )
+    if ending.reason == "timeout":
+        return Undetermined(
+            reason="timeout",
+            message="--timeout ended the job before it used the GPU",
+            hint="give it a longer --timeout",
+        )
+    return Undetermined(
+        reason="no_gpu",
+        message="the job never used the GPU",
+        hint="does the script move its model to 'cuda', and does this command start it?",
+    )
+
+
+def _too_early(trace: Trace, ending: Exit, quiet: bool) -> Undetermined | None:
+    if ending.reason != "timeout" or quiet or stopped_at(trace) is not None:
+        return None
+    done = max((step.step for step in trace.of(Step)), default=0)
+    seen = f"after {done} optimizer steps, before its peak settled" if done else "before its first optimizer step"
+    return Undetermined(
+        reason="timeout", message=f"--timeout ended the job {seen}", hint="give it a longer --timeout, or a smaller job"
+    )
+
+
+def _workers_died(trace: Trace) -> Undetermined | None:
+    failed = failed_workers(trace)
+    if not failed:
+        return None
+    first, ending = failed[0], endings(trace)[failed[0]]
+    how = "was killed by a signal" if ending.code is None else f"ended with exit code {ending.code}"
+    many = f"{len(failed)} processes that used the GPU failed" if len(failed) > 1 else f"process {first} {how}"
+    return Undetermined(
+        reason="workers_died",
+        message=f"{many} while the job went on{_cause(trace, first)}",
+        hint="the memory they would have taken is not in this estimate; their own output above says more",
+    )
+
+
+def _cause(trace: Trace, process: int) -> str:
+    refused = [event.name for event in trace.of(Unmodelled) if event.pid == process and event.how == "refused"]
+    raised = [event for event in trace.of(JobException) if event.pid == process]
+    if refused:
+        return f": the emulated device does not support {', '.join(refused)}"
+    if raised:
+        return f": {raised[-1].type}: {raised[-1].message}"
+    return ": it ran out of memory" if any(event.pid == process for event in trace.of(OutOfMemory)) else ""
+
+
+def _unobserved(trace: Trace) -> Undetermined | None:
+    """The agent was there when the process began to use the GPU, and said nothing more though it ended in peace."""
+    known = told(trace.events)
+    ended = {pid for pid, end in endings(trace).items() if end.code == 0}
+    silent = [event for event in trace.of(Segment) if event.pid in ended and event.pid not in known]
+    if not silent:
+        return None
+    held = max(event.used_bytes for event in silent)
+    return Undetermined(
+        reason="trace_gap",
+        message=f"process {silent[0].pid} took {format_bytes(held)} of device memory, and nothing more is known of it",
+        hint="was it forked by the job? start it with the 'spawn' method; if not, please report this, with the trace",
+    )
+
+
+def _gap(trace: Trace) -> Undetermined | None:
+    for found in gaps(trace):
+        return Undetermined(reason="trace_gap", message=f"the trace has gaps: {found}", hint=REPORT)
+    return None
+
+
+def _violation(trace: Trace) -> Undetermined | None:
+    for found in violations(trace):
+        return Undetermined(reason="invariant", message=f"figures disagree: {found}", hint=REPORT)
+    return None
