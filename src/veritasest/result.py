@@ -79,8 +79,8 @@ class Undetermined:
     """Why there is no verdict, and what to do next. `reason`:
 
     "no_gpu" (no process took device memory), "timeout" (before the peak settled), "no_ranks" (the launcher started
-    none in time), "workers_died" (while the job went on), "agent_absent" (memory was taken by a process that was not observed),
-    "trace_gap" (records are missing), "own_error" or "invariant" (faults of VeritasEst).
+    none in time), "workers_died" (while the job went on), "agent_absent" (memory was taken by a process that was not
+    observed), "trace_gap" (records are missing), "own_error" or "invariant" (faults of VeritasEst).
     """
 
     reason: str

@@ -48,7 +48,7 @@ def _decimals(value: float) -> int:
 
 
 def with_article(name: str) -> str:
-    """ "an NVIDIA H200", "a Tesla T4": of a name in capitals the first letter is read out, "N" beginning with a vowel."""
+    """ "an NVIDIA H200", "a Tesla T4": the first letter of a name in capitals is read out, as in "en"."""
     first = name.split()[0] if name.split() else ""
     vowels = "AEFHILMNORSX" if first.isupper() else "AEIOU"
     return f"{'an' if first[:1].upper() in vowels and first else 'a'} {name}"

@@ -53,7 +53,12 @@ trace = TraceWriter(os.environ["VERITASEST_TRACE"])
 fields = dict(f.split("=", 1) for f in os.environ["VERITASEST_DEVICE"].split(";"))
 limit = float("inf") if fields["limit"] == "none" else int(fields["limit"])
 def process(): trace.write("process", torch="2.11.0+cu130", cuda="13.0", cudnn=91900, python="3.11.7", argv=[])
-def take(size, used): trace.write("segment", op="alloc", device=0, bytes=size, address=1, used_bytes=used)
+held = 0
+def take(size, used):
+    global held  # the device's books: what was held, by so much more or less, is what is held
+    more, held = used - held, used
+    op = "alloc" if more >= 0 else "free"
+    trace.write("segment", op=op, device=0, bytes=abs(more), address=1, used_bytes=used)
 def step(n, peak): trace.write("step", step=n, device=0, allocated_peak_bytes=peak, reserved_peak_bytes=peak)
 def end(reason): trace.write("end", reason=reason, device=0, allocated_peak_bytes=0, reserved_peak_bytes=0)
 def oom(size):

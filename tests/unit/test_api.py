@@ -183,7 +183,8 @@ def test_a_timeout_ends_the_job_and_all_it_started(job: Job, bench: Path) -> Non
         "open('pid', 'w').write(str(child.pid)); time.sleep(60)"
     )
     found = veritasest.estimate(["train.py"], timeout_s=1.5)
-    assert (found.verdict, found.settled) == ("fits", False)
+    assert found.undetermined is not None
+    assert (found.verdict, found.settled, found.undetermined.reason) == ("undetermined", False, "timeout")
     assert not _is_running(int((bench / "pid").read_text()))
 
 

@@ -23,9 +23,7 @@ _ONLY_REPORTED = frozenset(
         "the record of the job's exception",
     }
 )
-_LAUNCHERS = frozenset(
-    "torchrun torch.distributed.run torch.distributed.launch accelerate deepspeed mpirun srun ray".split()
-)
+_LAUNCHERS = {"torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate", "deepspeed", "mpirun"}
 
 
 def doubt_about_fit(trace: Trace, ending: Exit, *, quiet: bool) -> Undetermined | None:
