@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import linecache
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -43,6 +47,24 @@ def test_the_place_of_an_exception_is_the_innermost_line_of_the_users_code() -> 
         place = frames.of_traceback(error.__traceback__)
     assert place["file"] == __file__
     assert place["code"] == 'importlib.import_module("no_such_module_anywhere")'
+
+
+def test_an_exception_is_ours_only_where_our_code_raised_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = frames.__file__.replace("frames", "made_up")
+    lines = ["def passes(original):\n", "    return original()\n", "def raises():\n", "    return [][1]\n"]
+    monkeypatch.setitem(linecache.cache, ours, (1, None, lines, ours))
+    made: dict[str, Any] = {}
+    exec(compile("".join(lines), ours, "exec"), made)
+
+    def place(call: Callable[[], Any]) -> tuple[str, int] | None:
+        with pytest.raises((IndexError, TypeError)) as caught:
+            call()
+        return frames.raised_by_us(caught.value.__traceback__)
+
+    assert place(made["raises"]) == (ours, 4)
+    assert place(lambda: made["passes"](lambda: [][1])) is None  # the job's own code, called by ours
+    assert place(lambda: made["passes"](range)) is None  # C code of PyTorch's, in place of which ours was called
+    assert place(lambda: [][1]) is None
 
 
 def tensor(address: int, *, on_gpu: bool = True) -> SimpleNamespace:

@@ -115,6 +115,12 @@ def test_a_worker_that_failed_while_the_job_went_on_is_named_with_its_cause() ->
     assert (crashed.reason, "killed by a signal" in crashed.message) == ("workers_died", True)
 
 
+def test_a_helper_without_memory_may_kill_itself_but_not_fail() -> None:
+    gone = Gone(pid=99, t=0, process=2)
+    assert judge(trace(process(2), gone, *whole(), exited())).verdict == "fits"
+    assert doubt(process(2), left(1, 2), *whole(), exited()).reason == "workers_died"
+
+
 @pytest.mark.parametrize(
     "ends",
     [
@@ -193,8 +199,14 @@ def test_an_error_of_ours_that_only_shortens_the_report_is_a_note() -> None:
 @pytest.mark.parametrize(
     ("events", "said"),
     [
-        ((alloc(10, 10), replace(end(allocated=11), reserved_peak_bytes=10)), "more than the 10 B it took"),
-        ((alloc(10, 10), replace(end(), reserved_peak_bytes=11)), "says it reserved 11 B, the device gave it 10 B"),
+        (
+            (alloc(10, 10), replace(end(allocated=11), reserved_peak_bytes=10)),
+            "allocated 11 B, and",
+        ),
+        (
+            (alloc(10, 10), replace(end(), reserved_peak_bytes=11)),
+            "reserved 11 B, and",
+        ),
         ((alloc(901, 901), end()), "needs 901 B, and was given no more than 900 B"),
         (
             (Library(pid=1, t=0, library="x", device=0, bytes=8, libraries_bytes=8), alloc(893, 893), end()),

@@ -17,13 +17,16 @@ def watch(trace: TraceWriter) -> None:
     @guarded("the record of the job's exception")
     def note(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
         place = frames.of_traceback(tb)
-        trace.write(
-            "exception",
-            type=f"{kind.__module__}.{kind.__qualname__}",
-            message=(str(error).splitlines() or [""])[0],
-            file=place["file"],
-            line=place["line"],
-        )
+        described = {
+            "type": f"{kind.__module__}.{kind.__qualname__}",
+            "message": (str(error).splitlines() or [""])[0],
+        }
+        may_be_ours = issubclass(kind, Exception) and not kind.__name__.endswith("OutOfMemoryError")
+        ours = frames.raised_by_us(tb) if may_be_ours else None
+        if ours is not None:
+            trace.write("own_error", where="a call by the job", file=ours[0], line=ours[1], **described)
+        else:
+            trace.write("exception", file=place["file"], line=place["line"], **described)
 
     def note_and_show(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
         note(kind, error, tb)

@@ -56,6 +56,18 @@ def of_traceback(tb: TracebackType | None) -> dict[str, Any]:
     return _describe([(frame, line) for frame, line in traceback.walk_tb(tb)][::-1])
 
 
+def raised_by_us(tb: TracebackType | None) -> tuple[str, int] | None:
+    """File and line, if the exception came out of our own code: its innermost frame is ours, and not one that only
+    passes the job's call on to PyTorch, whose C++ leaves no frame (`original(...)` in agent/values, or guard.py)."""
+    frames = list(traceback.walk_tb(tb))
+    if not frames:
+        return None
+    frame, line = frames[-1]
+    name = frame.f_code.co_filename
+    passes_on = name.endswith(f"{os.sep}guard.py") or "original(" in linecache.getline(name, line)
+    return (name, line) if _real_path(name).startswith(_OWN_FOLDER) and not passes_on else None
+
+
 def _walk(frame: FrameType | None) -> list[tuple[FrameType, int]]:
     return list(traceback.walk_stack(frame)) if frame is not None else []
 

@@ -67,11 +67,17 @@ def describe_own(error: OwnError) -> str:
 
 
 def failed_workers(trace: Trace) -> tuple[int, ...]:
-    """Processes that used the GPU and failed before we ended any."""
+    """Processes that used the GPU and failed before we ended any. Of those that died of a signal only the ones that had
+    memory, or were refused something: torch.compile's helpers initialise CUDA, and kill themselves when done."""
     stop = stopped_at(trace)
-    ends = endings(trace)
-    used = set(gpu_processes(trace)) | {event.pid for event in trace.of(Unmodelled) if event.how == "refused"}
-    return tuple(pid for pid, end in ends.items() if pid in used and end.is_failure and (stop is None or end.t < stop))
+    matter = {event.pid for event in trace.of(Unmodelled) if event.how == "refused"}
+    matter.update(event.pid for event in trace.of(Segment))
+    initialised = matter.union(gpu_processes(trace))
+    return tuple(
+        pid
+        for pid, end in endings(trace).items()
+        if end.is_failure and pid in (matter if end.code is None else initialised) and (stop is None or end.t < stop)
+    )
 
 
 def _nothing_seen(trace: Trace, ending: Exit) -> Undetermined | None:

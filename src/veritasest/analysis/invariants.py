@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from veritasest.analysis.peaks import allocated_peaks, reserved_peaks
+from veritasest.analysis.peaks import reserved_peaks
 from veritasest.analysis.processes import device_uses
 from veritasest.trace import End, Event, Gone, Library, ProcessExit, Segment, Step, Trace
 from veritasest.units import format_bytes
 
 
 def violations(trace: Trace) -> Iterator[str]:
-    yield from _allocated_within_reserved(trace)
-    yield from _reserved_within_the_books(trace)
+    yield from _within_the_books(trace)
     yield from _within_the_device(trace)
 
 
@@ -22,30 +21,19 @@ def gaps(trace: Trace) -> Iterator[str]:
     yield from _broken_sums(trace)
 
 
-def _allocated_within_reserved(trace: Trace) -> Iterator[str]:
+def _within_the_books(trace: Trace) -> Iterator[str]:
+    """PyTorch's own statistics against the device's books, which also hold what others in the process allocate."""
     books = reserved_peaks(trace.events)
-    for place, allocated in allocated_peaks(trace.events).items():
-        if place in books and allocated > books[place]:
-            yield (
-                f"process {place[0]} had {format_bytes(allocated)} in tensors, more than the "
-                f"{format_bytes(books[place])} it took from the device"
-            )
-
-
-def _reserved_within_the_books(trace: Trace) -> Iterator[str]:
-    """PyTorch's own statistic against the device's books, which also hold what others in the process allocate."""
-    books = reserved_peaks(trace.events)
-    said: dict[tuple[int, int], int] = {}
     for event in trace.events:
-        if isinstance(event, Step | End):
-            place = (event.pid, event.device)
-            said[place] = max(said.get(place, 0), event.reserved_peak_bytes)
-    for place, reserved in said.items():
-        if reserved > books.get(place, 0):
-            yield (
-                f"PyTorch in process {place[0]} says it reserved {format_bytes(reserved)}, the device gave it "
-                f"{format_bytes(books.get(place, 0))}"
-            )
+        if not isinstance(event, Step | End):
+            continue
+        given = books.get((event.pid, event.device), 0)
+        for what, size in (("reserved", event.reserved_peak_bytes), ("allocated", event.allocated_peak_bytes)):
+            if size > given:
+                yield (
+                    f"PyTorch in process {event.pid} {what} {format_bytes(size)}, and the device gave it no more than "
+                    f"{format_bytes(given)}"
+                )
 
 
 def _within_the_device(trace: Trace) -> Iterator[str]:
