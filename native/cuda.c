@@ -13,7 +13,15 @@
 #define VEST_LIBRARY "cuda"
 #define VEST_REFUSAL 801 /* CUDA_ERROR_NOT_SUPPORTED */
 
-enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, ILLEGAL_STATE = 401, NOT_FOUND = 500 };
+enum {
+    SUCCESS = 0,
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    INVALID_DEVICE = 101,
+    ILLEGAL_STATE = 401,
+    NOT_FOUND = 500,
+    NOT_READY = 600,
+};
 
 typedef unsigned long long address_t;
 typedef struct vest_stream *stream_t;
@@ -42,6 +50,7 @@ static const struct {
     {101, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {401, "CUDA_ERROR_ILLEGAL_STATE", "the operation cannot be performed in the present state"},
     {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {600, "CUDA_ERROR_NOT_READY", "device not ready"},
     {801, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
 };
 
@@ -229,10 +238,16 @@ VEST_EXPORT int cuMemAllocManaged(address_t *out, size_t bytes, unsigned flags)
     return cuMemAlloc_v2(out, bytes);
 }
 
-VEST_EXPORT int cuMemFree_v2(address_t address)
+static int give_back(address_t address)
 {
     void *memory = pointer(address);
     return !memory || vest_pool_free(memory) || vest_free(memory) ? SUCCESS : INVALID_VALUE;
+}
+
+VEST_EXPORT int cuMemFree_v2(address_t address)
+{
+    vest_synchronize();
+    return give_back(address);
 }
 
 VEST_EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
@@ -288,13 +303,14 @@ VEST_EXPORT int cuMemAllocAsync(address_t *out, size_t bytes, stream_t stream)
 VEST_EXPORT int cuMemFreeAsync(address_t address, stream_t stream)
 {
     (void)stream;
-    return cuMemFree_v2(address);
+    return give_back(address);
 }
 
-/* Every copy is the same copy: addresses say which side is the device. */
+/* Every copy is the same copy: addresses say which side is the device. The host waits for all of them. */
 
 static int copy(address_t to, address_t from, size_t bytes)
 {
+    vest_copy_waited(pointer(to), pointer(from));
     vest_copy(pointer(to), pointer(from), bytes);
     return SUCCESS;
 }
@@ -500,6 +516,31 @@ VEST_EXPORT int cuEventRecord(event_t event, stream_t stream)
     return SUCCESS;
 }
 
+VEST_EXPORT int cuEventQuery(event_t event)
+{
+    return vest_event_is_complete(event, __builtin_return_address(0)) ? SUCCESS : NOT_READY;
+}
+
+VEST_EXPORT int cuEventSynchronize(event_t event)
+{
+    vest_event_synchronize(event);
+    return SUCCESS;
+}
+
+VEST_EXPORT int cuStreamQuery(stream_t stream) { return vest_stream_is_idle(stream) ? SUCCESS : NOT_READY; }
+
+VEST_EXPORT int cuStreamSynchronize(stream_t stream)
+{
+    vest_stream_synchronize(stream);
+    return SUCCESS;
+}
+
+VEST_EXPORT int cuCtxSynchronize(void)
+{
+    vest_synchronize();
+    return SUCCESS;
+}
+
 VEST_EXPORT int cuEventElapsedTime_v2(float *ms, event_t start, event_t end)
 {
     *ms = vest_event_elapsed_ms(start, end);
@@ -507,6 +548,34 @@ VEST_EXPORT int cuEventElapsedTime_v2(float *ms, event_t start, event_t end)
 }
 
 /* Modules and kernels: a function's handle is a copy of its name. */
+
+static int launch(stream_t stream)
+{
+    vest_use_stream(stream);
+    vest_launched();
+    return SUCCESS;
+}
+
+VEST_EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                               unsigned block_y, unsigned block_z, unsigned shared, stream_t stream)
+{
+    (void)function, (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y, (void)block_z, (void)shared;
+    return launch(stream);
+}
+
+/* The start of CUlaunchConfig. */
+struct launch_configuration {
+    unsigned grid[3], block[3], shared;
+    stream_t stream;
+};
+
+VEST_EXPORT int cuLaunchKernelEx(const struct launch_configuration *configuration) { return launch(configuration->stream); }
+
+VEST_EXPORT int cuGraphLaunch(void *exec, stream_t stream)
+{
+    (void)exec;
+    return launch(stream);
+}
 
 static int load_module(void **module, const void *image)
 {

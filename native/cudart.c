@@ -21,6 +21,7 @@ enum {
     INVALID_DEVICE = 101,
     NOT_FOUND = 500,
     ILLEGAL_STATE = 401,
+    NOT_READY = 600,
     PEER_ALREADY_ENABLED = 704,
     CAPTURE_UNSUPPORTED = 900,
 };
@@ -53,6 +54,7 @@ static const struct {
     {101, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {401, "cudaErrorIllegalState", "the operation cannot be performed in the present state"},
     {500, "cudaErrorSymbolNotFound", "named symbol not found"},
+    {600, "cudaErrorNotReady", "device not ready"},
     {704, "cudaErrorPeerAccessAlreadyEnabled", "peer access is already enabled"},
     {801, "cudaErrorNotSupported", "operation not supported"},
     {900, "cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing"},
@@ -315,9 +317,15 @@ VEST_EXPORT int cudaMalloc(void **out, size_t bytes)
     return *out ? SUCCESS : fail(OUT_OF_MEMORY);
 }
 
-VEST_EXPORT int cudaFree(void *address)
+static int give_back(void *address)
 {
     return !address || vest_pool_free(address) || vest_free(address) ? SUCCESS : fail(INVALID_VALUE);
+}
+
+VEST_EXPORT int cudaFree(void *address)
+{
+    vest_synchronize();
+    return give_back(address);
 }
 
 VEST_EXPORT int cudaMallocManaged(void **out, size_t bytes, unsigned flags)
@@ -413,12 +421,14 @@ static int fill(void *to, int value, size_t bytes)
 VEST_EXPORT int cudaMemcpy(void *to, const void *from, size_t bytes, int kind)
 {
     (void)kind;
+    vest_copy_waited(to, from);
     return copy(to, from, bytes);
 }
 
 VEST_EXPORT int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, stream_t stream)
 {
-    (void)kind, (void)stream;
+    (void)kind;
+    vest_copy_issued(to, from, stream);
     return copy(to, from, bytes);
 }
 
@@ -431,7 +441,8 @@ VEST_EXPORT int cudaMemcpyPeer(void *to, int to_device, const void *from, int fr
 VEST_EXPORT int cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
                                     stream_t stream)
 {
-    (void)to_device, (void)from_device, (void)stream;
+    (void)to_device, (void)from_device;
+    vest_copy_issued(to, from, stream);
     return copy(to, from, bytes);
 }
 
@@ -439,13 +450,15 @@ VEST_EXPORT int cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t
                              size_t height, int kind)
 {
     (void)kind;
+    vest_copy_waited(to, from);
     return copy_2d(to, to_pitch, from, from_pitch, width, height);
 }
 
 VEST_EXPORT int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                                   size_t height, int kind, stream_t stream)
 {
-    (void)kind, (void)stream;
+    (void)kind;
+    vest_copy_issued(to, from, stream);
     return copy_2d(to, to_pitch, from, from_pitch, width, height);
 }
 
@@ -466,6 +479,7 @@ VEST_EXPORT int cudaGetSymbolAddress(void **out, const void *symbol)
 VEST_EXPORT int cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset, int kind)
 {
     (void)kind;
+    vest_copy_waited(symbol, from);
     return copy((char *)symbol + offset, from, bytes);
 }
 
@@ -477,13 +491,15 @@ VEST_EXPORT int cudaMemcpyToSymbolAsync(const void *symbol, const void *from, si
 VEST_EXPORT int cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset, int kind)
 {
     (void)kind;
+    vest_copy_waited(to, symbol);
     return copy(to, (const char *)symbol + offset, bytes);
 }
 
 VEST_EXPORT int cudaMemset(void *to, int value, size_t bytes) { return fill(to, value, bytes); }
 VEST_EXPORT int cudaMemsetAsync(void *to, int value, size_t bytes, stream_t stream)
 {
-    (void)stream;
+    vest_use_stream(stream);
+    vest_issue();
     return fill(to, value, bytes);
 }
 
@@ -526,7 +542,7 @@ VEST_EXPORT int cudaMallocAsync(void **out, size_t bytes, stream_t stream)
 VEST_EXPORT int cudaFreeAsync(void *address, stream_t stream)
 {
     (void)stream;
-    return cudaFree(address);
+    return give_back(address);
 }
 
 static uint64_t release_threshold[VEST_MAX_DEVICES];
@@ -647,6 +663,31 @@ VEST_EXPORT int cudaEventRecordWithFlags(event_t event, stream_t stream, unsigne
 }
 
 VEST_EXPORT int cudaEventRecord(event_t event, stream_t stream) { return cudaEventRecordWithFlags(event, stream, 0); }
+
+VEST_EXPORT int cudaEventQuery(event_t event)
+{
+    return vest_event_is_complete(event, __builtin_return_address(0)) ? SUCCESS : fail(NOT_READY);
+}
+
+VEST_EXPORT int cudaEventSynchronize(event_t event)
+{
+    vest_event_synchronize(event);
+    return SUCCESS;
+}
+
+VEST_EXPORT int cudaStreamQuery(stream_t stream) { return vest_stream_is_idle(stream) ? SUCCESS : fail(NOT_READY); }
+
+VEST_EXPORT int cudaStreamSynchronize(stream_t stream)
+{
+    vest_stream_synchronize(stream);
+    return SUCCESS;
+}
+
+VEST_EXPORT int cudaDeviceSynchronize(void)
+{
+    vest_synchronize();
+    return SUCCESS;
+}
 
 VEST_EXPORT int cudaEventElapsedTime(float *ms, event_t start, event_t end)
 {
@@ -808,6 +849,35 @@ VEST_EXPORT int cudaGraphNodeGetType(void *node, int *type)
 }
 
 /* Kernels. */
+
+static int launch(stream_t stream)
+{
+    vest_use_stream(stream);
+    vest_launched();
+    return SUCCESS;
+}
+
+VEST_EXPORT int cudaLaunchKernel(const void *function, struct dim3 grid, struct dim3 block, void **arguments, size_t shared,
+                                 stream_t stream)
+{
+    (void)function, (void)grid, (void)block, (void)arguments, (void)shared;
+    return launch(stream);
+}
+
+/* The start of cudaLaunchConfig_t. */
+struct launch_configuration {
+    struct dim3 grid, block;
+    size_t shared;
+    stream_t stream;
+};
+
+VEST_EXPORT int cudaLaunchKernelExC(const struct launch_configuration *configuration) { return launch(configuration->stream); }
+
+VEST_EXPORT int cudaGraphLaunch(void *exec, stream_t stream)
+{
+    (void)exec;
+    return launch(stream);
+}
 
 static _Thread_local struct {
     struct dim3 grid, block;

@@ -378,6 +378,7 @@ static bool launched[VEST_MAX_DEVICES];
 void vest_launched(void)
 {
     int device = vest_device();
+    vest_issue();
     if (__atomic_exchange_n(&launched[device], true, __ATOMIC_RELAXED))
         return;
     pthread_once(&once, set_up);

@@ -1,10 +1,11 @@
 /* Streams, events and graph capture.
  *
- * Nothing runs, so every stream is always idle and every recorded event has happened. What must be right is capture:
- * while a stream is captured PyTorch's allocator serves it from a private pool, and a stream that waits for an event of
- * a captured stream joins the capture.
+ * Nothing runs, so every stream is idle and every recorded event has happened, unless events are to be late (order.c).
+ * What must be right is capture: while a stream is captured PyTorch's allocator serves it from a private pool, and a
+ * stream that waits for an event of a captured stream joins the capture.
  */
 #include "memory.h"
+#include "stream.h"
 #include "vest.h"
 
 #include <pthread.h>
@@ -13,22 +14,12 @@
 
 #define MAX_CAPTURES 256
 
-struct vest_stream {
-    int device, priority;
-    unsigned flags;
-    uint64_t id, capture;
-};
-
-struct vest_event {
-    double recorded_ms;
-    uint64_t capture;
-};
-
 pthread_mutex_t vest_stream_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t captures[MAX_CAPTURES]; /* ids of the captures under way */
 static uint64_t last_capture, last_stream = 2;
 
 static bool is_object(const struct vest_stream *stream) { return (uintptr_t)stream > 2; }
+bool vest_is_stream_object(const struct vest_stream *stream) { return is_object(stream); }
 
 /* Seen on an H200: the 128 streams that PyTorch makes when a script asks for its first took 70 MiB. */
 static struct vest_library streams = {.name = "streams", .handle_bytes = (70ull << 20) / 128};
@@ -78,13 +69,21 @@ static uint64_t current_capture(const struct vest_stream *stream)
     return slot_of(stream->capture) < MAX_CAPTURES ? stream->capture : 0;
 }
 
-void vest_event_record(struct vest_event *event, struct vest_stream *stream)
+double vest_now_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+void vest_event_record(struct vest_event *event, struct vest_stream *stream)
+{
+    double now_ms = vest_now_ms();
     pthread_mutex_lock(&vest_stream_lock);
-    event->recorded_ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+    event->recorded_ms = now_ms;
     event->capture = current_capture(stream);
+    if (!event->capture)
+        vest_order_record(event, stream);
     pthread_mutex_unlock(&vest_stream_lock);
 }
 
@@ -101,10 +100,10 @@ float vest_event_elapsed_ms(const struct vest_event *start, const struct vest_ev
 
 void vest_stream_wait(struct vest_stream *stream, const struct vest_event *event)
 {
-    if (!is_object(stream))
-        return;
     pthread_mutex_lock(&vest_stream_lock);
-    if (event->capture && slot_of(event->capture) < MAX_CAPTURES)
+    if (!event->capture)
+        vest_order_wait(stream, event);
+    else if (is_object(stream) && slot_of(event->capture) < MAX_CAPTURES)
         stream->capture = event->capture;
     pthread_mutex_unlock(&vest_stream_lock);
 }

@@ -70,6 +70,13 @@ void vest_log_library(const char *library, int device, int64_t bytes, uint64_t l
            (long long)bytes, (unsigned long long)libraries_bytes);
 }
 
+void vest_log_deferred_free(void)
+{
+    static bool logged;
+    if (!__atomic_exchange_n(&logged, true, __ATOMIC_RELAXED))
+        append("deferred_free", "\"device\":%d", vest_device());
+}
+
 void vest_log_misuse(const char *what, uintptr_t address)
 {
     append("misuse", "\"what\":\"%s\",\"address\":%llu", what, (unsigned long long)address);

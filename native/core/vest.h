@@ -137,6 +137,19 @@ VEST_EXPORT void vest_event_record(struct vest_event *event, struct vest_stream 
 VEST_EXPORT float vest_event_elapsed_ms(const struct vest_event *start, const struct vest_event *end);
 VEST_EXPORT void vest_stream_wait(struct vest_stream *stream, const struct vest_event *event);
 
+/* What the host may know to be finished: everything, at once, or with VERITASEST_EVENTS=late only what it has waited for; see
+ * order.c. vest_issue: the calling thread put a piece of work into the stream that it used last, as vest_launched() says of
+ * its own accord. `caller`: the return address of whoever asks. */
+VEST_EXPORT void vest_use_stream(struct vest_stream *stream);
+VEST_EXPORT void vest_issue(void);
+VEST_EXPORT void vest_copy_issued(const void *to, const void *from, struct vest_stream *stream);
+VEST_EXPORT void vest_copy_waited(const void *to, const void *from); /* on the default stream, the host waiting */
+VEST_EXPORT bool vest_event_is_complete(struct vest_event *event, const void *caller);
+VEST_EXPORT bool vest_stream_is_idle(struct vest_stream *stream);
+VEST_EXPORT void vest_event_synchronize(const struct vest_event *event);
+VEST_EXPORT void vest_stream_synchronize(struct vest_stream *stream);
+VEST_EXPORT void vest_synchronize(void);
+
 /* Graph capture: which capture, if any, a stream takes part in (0: none). */
 VEST_EXPORT bool vest_capture_begin(struct vest_stream *stream);
 VEST_EXPORT uint64_t vest_capture_id(const struct vest_stream *stream);
@@ -146,6 +159,7 @@ VEST_EXPORT bool vest_capture_end(struct vest_stream *stream);
 VEST_EXPORT void vest_log_segment(const char *op, int device, uint64_t bytes, uintptr_t address, uint64_t used_bytes);
 VEST_EXPORT void vest_log_refused(const char *owner, int device, uint64_t bytes, uint64_t used_bytes, uint64_t limit_bytes);
 VEST_EXPORT void vest_log_library(const char *library, int device, int64_t bytes, uint64_t libraries_bytes);
+VEST_EXPORT void vest_log_deferred_free(void); /* once: the allocator waits for an event before it takes a block back */
 VEST_EXPORT void vest_log_misuse(const char *what, uintptr_t address);
 
 /* The process ends with `code`; another has ended, noticed by its absence; another is sent a signal; an error of ours. */

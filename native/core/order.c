@@ -1,0 +1,240 @@
+/* What the host may know to be finished.
+ *
+ * By default every event is complete at once, as on a GPU under CUDA_LAUNCH_BLOCKING=1. Without that the host runs ahead of
+ * the device, and PyTorch's allocator gets a block that other streams have used (record_stream) back only when it finds
+ * the events complete that it recorded at the free. With VERITASEST_EVENTS=late they are complete as late as they can be:
+ * when the host has waited for them. It waits when it synchronises, and when a stream's queue is full.
+ *
+ * Each stream with work is a lane, and its work is numbered. An event is a lane and a number. That work n of a lane is done
+ * means that all before it is, and every event that the lane was told to wait for until then.
+ *
+ * Known limitations: streams that synchronise with the legacy default stream share its lane, so two of them are ordered among
+ * each other, too. Library calls count as one launch each, on the stream that their thread used last.
+ */
+#define _GNU_SOURCE /* dladdr */
+#include "memory.h"
+#include "stream.h"
+#include "vest.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LANES 256
+#define DEFAULT_LANE 0
+#define NON_BLOCKING 1u /* cudaStreamNonBlocking */
+
+/* Launches that wait in a stream before the next blocks the host: 1,024 on current drivers. */
+#define QUEUE 1024
+
+/* A loop that asks for an event or a stream until it is complete must end, as time passes on a GPU. */
+#define MOST_POLLS 100
+#define MOST_POLLING_MS 100
+
+struct wait {
+    uint64_t at; /* the work that begins with this wait */
+    uint64_t number;
+    unsigned lane; /* lane and number of what it waits for */
+};
+
+static struct lane {
+    uint64_t issued, done;
+    struct wait *waits; /* a ring of QUEUE: each takes a number, and no more numbers than that are outstanding */
+    unsigned first, count;
+    double polled_ms;
+    unsigned polls; /* since work was last issued */
+} lanes[LANES];
+static unsigned last_lane = DEFAULT_LANE;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool late;
+static _Thread_local int lane_in_use = DEFAULT_LANE; /* below 0: the stream is captured, and nothing runs */
+
+static void read_environment(void)
+{
+    const char *which = getenv("VERITASEST_EVENTS");
+    late = which && strcmp(which, "late") == 0;
+}
+
+static bool events_are_late(void)
+{
+    pthread_once(&once, read_environment);
+    return late;
+}
+
+static void finish(unsigned which, uint64_t number)
+{
+    struct lane *lane = &lanes[which];
+    if (number <= lane->done)
+        return;
+    lane->done = number;
+    while (lane->count && lane->waits[lane->first].at <= number) {
+        struct wait wait = lane->waits[lane->first];
+        lane->first = (lane->first + 1) % QUEUE;
+        lane->count--;
+        finish(wait.lane, wait.number);
+    }
+}
+
+static unsigned lane_of(struct vest_stream *stream)
+{
+    if (!vest_is_stream_object(stream) || !(stream->flags & NON_BLOCKING))
+        return DEFAULT_LANE;
+    if (!stream->lane && last_lane + 1 < LANES)
+        stream->lane = ++last_lane;
+    return stream->lane;
+}
+
+static uint64_t issue(unsigned which)
+{
+    struct lane *lane = &lanes[which];
+    lane->polls = 0;
+    lane->issued++;
+    if (lane->issued > QUEUE)
+        finish(which, lane->issued - QUEUE);
+    return lane->issued;
+}
+
+void vest_order_record(struct vest_event *event, struct vest_stream *stream)
+{
+    event->polls = 0;
+    if (!events_are_late())
+        return;
+    event->lane = lane_of(stream);
+    struct lane *lane = &lanes[event->lane];
+    event->number = lane->done < lane->issued ? issue(event->lane) : lane->issued; /* idle: complete at once */
+}
+
+void vest_order_wait(struct vest_stream *stream, const struct vest_event *event)
+{
+    unsigned which = lane_of(stream);
+    if (!events_are_late() || event->lane == which || event->number <= lanes[event->lane].done)
+        return;
+    struct lane *lane = &lanes[which];
+    uint64_t at = issue(which);
+    if (!lane->waits)
+        lane->waits = calloc(QUEUE, sizeof *lane->waits);
+    if (!lane->waits)
+        return;
+    lane->waits[(lane->first + lane->count) % QUEUE] = (struct wait){.at = at, .number = event->number, .lane = event->lane};
+    lane->count++;
+}
+
+void vest_use_stream(struct vest_stream *stream)
+{
+    if (!events_are_late())
+        return;
+    bool captured = vest_capture_id(stream) != 0;
+    pthread_mutex_lock(&vest_stream_lock);
+    lane_in_use = captured ? -1 : (int)lane_of(stream);
+    pthread_mutex_unlock(&vest_stream_lock);
+}
+
+void vest_issue(void)
+{
+    if (!events_are_late() || lane_in_use < 0)
+        return;
+    pthread_mutex_lock(&vest_stream_lock);
+    issue((unsigned)lane_in_use);
+    pthread_mutex_unlock(&vest_stream_lock);
+}
+
+void vest_stream_synchronize(struct vest_stream *stream)
+{
+    if (!events_are_late())
+        return;
+    pthread_mutex_lock(&vest_stream_lock);
+    unsigned which = lane_of(stream);
+    finish(which, lanes[which].issued);
+    pthread_mutex_unlock(&vest_stream_lock);
+}
+
+void vest_event_synchronize(const struct vest_event *event)
+{
+    if (!events_are_late())
+        return;
+    pthread_mutex_lock(&vest_stream_lock);
+    finish(event->lane, event->number);
+    pthread_mutex_unlock(&vest_stream_lock);
+}
+
+void vest_synchronize(void)
+{
+    if (!events_are_late())
+        return;
+    pthread_mutex_lock(&vest_stream_lock);
+    for (unsigned which = 0; which <= last_lane; which++)
+        finish(which, lanes[which].issued);
+    pthread_mutex_unlock(&vest_stream_lock);
+}
+
+/* The host waits for a copy to pageable memory: it goes through a buffer that the driver empties. */
+void vest_copy_issued(const void *to, const void *from, struct vest_stream *stream)
+{
+    vest_use_stream(stream);
+    vest_issue();
+    if (events_are_late() && vest_is_device(from) && !vest_is_device(to) && !vest_is_pinned(to))
+        vest_stream_synchronize(stream);
+}
+
+void vest_copy_waited(const void *to, const void *from)
+{
+    vest_use_stream(NULL);
+    vest_issue();
+    if (!vest_is_device(from) || !vest_is_device(to)) /* from device to device the host does not wait */
+        vest_stream_synchronize(NULL);
+}
+
+static bool polled_long_enough(double *since_ms, unsigned *polls)
+{
+    double now_ms = vest_now_ms();
+    if ((*polls)++ == 0)
+        *since_ms = now_ms;
+    return *polls > MOST_POLLS || now_ms - *since_ms > MOST_POLLING_MS;
+}
+
+/* PyTorch's caching allocator for device memory is in libc10_cuda, the one for pinned memory, event.query() and NCCL's
+ * watchdog are not. It asks for events of blocks that another stream has used, and for no others. */
+static bool is_device_allocator(const void *caller)
+{
+    static _Thread_local const void *last;
+    static _Thread_local bool last_was;
+    if (caller != last) {
+        Dl_info found = {0};
+        const char *path = dladdr(caller, &found) && found.dli_fname ? found.dli_fname : "";
+        const char *name = strrchr(path, '/');
+        last_was = strncmp(name ? name + 1 : path, "libc10_cuda", strlen("libc10_cuda")) == 0;
+        last = caller;
+    }
+    return last_was;
+}
+
+bool vest_event_is_complete(struct vest_event *event, const void *caller)
+{
+    bool allocator = is_device_allocator(caller);
+    if (allocator)
+        vest_log_deferred_free();
+    if (!events_are_late())
+        return true;
+    pthread_mutex_lock(&vest_stream_lock);
+    bool complete = event->number <= lanes[event->lane].done;
+    if (!complete && !allocator)
+        complete = polled_long_enough(&event->polled_ms, &event->polls);
+    pthread_mutex_unlock(&vest_stream_lock);
+    return complete;
+}
+
+bool vest_stream_is_idle(struct vest_stream *stream)
+{
+    if (!events_are_late())
+        return true;
+    pthread_mutex_lock(&vest_stream_lock);
+    unsigned which = lane_of(stream);
+    struct lane *lane = &lanes[which];
+    if (lane->done < lane->issued && polled_long_enough(&lane->polled_ms, &lane->polls))
+        finish(which, lane->issued);
+    bool idle = lane->done == lane->issued;
+    pthread_mutex_unlock(&vest_stream_lock);
+    return idle;
+}
