@@ -50,8 +50,8 @@ static bool passes(const struct test *test)
 
 int main(void)
 {
-    const struct test *const groups[] = {memory_tests, content_tests, thread_tests, shared_tests, other_tests};
-    const struct test *const groups[] = {memory_tests, content_tests, thread_tests, order_tests, other_tests};
+    const struct test *const groups[] = {memory_tests, content_tests, thread_tests, shared_tests, order_tests,
+                                          other_tests};
     int run = 0, failed = 0;
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         for (const struct test *test = groups[i]; test->name; test++, run++)

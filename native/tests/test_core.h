@@ -19,8 +19,7 @@ struct test {
 #define TEST(claim, device) {#claim, device, claim}
 
 /* Ends with a row of NULLs. */
-extern const struct test memory_tests[], content_tests[], thread_tests[], shared_tests[], other_tests[];
-extern const struct test memory_tests[], content_tests[], thread_tests[], order_tests[], other_tests[];
+extern const struct test memory_tests[], content_tests[], thread_tests[], shared_tests[], order_tests[], other_tests[];
 
 /* How often `text` occurs in the event log of this test's process. */
 int logged(const char *text);

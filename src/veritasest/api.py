@@ -14,6 +14,7 @@ from veritasest import analysis, device, gpus
 from veritasest.device import Progress, StopRule
 from veritasest.errors import Interrupted
 from veritasest.job import Job, Seen, discard, prepare, run, run_aside, stop_rule, target_gpu, trace_path_for
+from veritasest.ranges import spread
 from veritasest.result import Estimate, GpuFacts, Needs, NotModelled, Part, Provenance, Run
 from veritasest.trace import Process, Trace, Unmodelled
 from veritasest.units import format_bytes, parse_bytes, with_article
@@ -95,12 +96,17 @@ def _estimate(job: Job, path: Path, *, minimum: bool, keep_all: bool) -> Estimat
     smallest = None
     if minimum and free is not None:
         smallest = _minimum(job, path, free, runs)
-    shown = free if free is not None and first.judgement.verdict == "does_not_fit" else first
     needs = Needs(comfortable_bytes=free.peak.reserved_bytes if free else None, minimum_bytes=smallest)
     if free is not None and (bounds := _bounds(free)):
         needs = _with_ranges(needs, free, [_bound(job, path, free, runs, guesses=guesses) for guesses in bounds])
     if free is not None and analysis.sizes_are_assumed(free.trace):
         needs = _with_choices(job, path, free, needs, runs, warnings)
+    if free is not None:
+        repeats = spread(job, path, first, free, needs)
+        needs, first = repeats.needs, repeats.decides
+        runs.extend(repeats.runs)
+        warnings.extend(repeats.warnings)
+    shown = free if free is not None and first.judgement.verdict == "does_not_fit" else first
     return _assemble(job, first, shown, free, needs, runs, warnings)
 
 

@@ -49,6 +49,10 @@ class Needs:
     The ranges are what the two become when every size that is a guess takes its lower or its upper bound; None when the
     estimate leans on no such guess. `assumed_range_bytes`: what the first becomes when every choice that the program
     made by assumed values takes nothing, or everything; None when it made none.
+
+    The last two are what repeats of the job on the same GPU may reserve. `timing_range_bytes`: when blocks that other
+    streams used come back at once, or as late as they can. `address_range_bytes`: by where the driver puts memory. None
+    when the job does not move, or (addresses only) nothing can be said.
     """
 
     comfortable_bytes: int | None
@@ -57,6 +61,17 @@ class Needs:
     comfortable_range_bytes: tuple[int, int] | None = None
     minimum_range_bytes: tuple[int, int] | None = None
     assumed_range_bytes: tuple[int, int] | None = None
+    timing_range_bytes: tuple[int, int] | None = None
+    address_range_bytes: tuple[int, int] | None = None
+
+    @property
+    def repeats_range_bytes(self) -> tuple[int, int] | None:
+        """Both together: each moves the need by as much as it does alone."""
+        point = self.comfortable_bytes
+        moved = [ends for ends in (self.timing_range_bytes, self.address_range_bytes) if ends]
+        if point is None or not moved:
+            return None
+        return point + sum(low - point for low, _ in moved), point + sum(high - point for _, high in moved)
 
 
 @dataclass(frozen=True, kw_only=True)

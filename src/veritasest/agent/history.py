@@ -43,7 +43,8 @@ class History:
 
     @guarded("the allocator's history", lambda _: {})
     def take(self) -> dict[int, dict[str, Any]]:
-        """Columns of the new events by device: actions (one letter each), addresses, sizes."""
+        """Columns of the new events by device: actions (one letter each), addresses, sizes, and the streams unless all
+        are the default stream."""
         traces = self._memory._snapshot()["device_traces"]
         pieces = {}
         for device, events in enumerate(traces):
@@ -58,7 +59,9 @@ class History:
 
 
 def _columns(events: list[dict[str, Any]]) -> dict[str, Any]:
+    streams = [event.get("stream", 0) for event in events]
     return {
+        **({"streams": streams} if any(streams) else {}),
         "actions": "".join([LETTERS.get(event["action"], "?") for event in events]),
         "addresses": [event.get("addr", 0) for event in events],
         "sizes": [event["size"] for event in events],

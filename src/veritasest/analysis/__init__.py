@@ -1,5 +1,6 @@
 """Pure functions from a trace to the facts of an estimate."""
 
+from veritasest.analysis.allocator import address_range
 from veritasest.analysis.assumed import assumed_values, sizes_are_assumed
 from veritasest.analysis.composition import composition
 from veritasest.analysis.judgement import Judgement, judge
@@ -11,6 +12,7 @@ from veritasest.analysis.processes import DeviceUse, device_uses
 __all__ = [
     "DeviceUse",
     "Judgement",
+    "address_range",
     "assumed_values",
     "composition",
     "device_uses",

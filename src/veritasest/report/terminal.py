@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from veritasest.result import Estimate, Failure, GpuFacts
+from veritasest.result import Estimate, Failure, GpuFacts, Needs
 from veritasest.units import format_bytes, with_article
 
 _STYLES = {
@@ -57,6 +57,8 @@ def _facts(estimate: Estimate) -> Iterator[tuple[str, str]]:
             f"{format_bytes(needs.comfortable_bytes)}{_between(needs.comfortable_range_bytes)} of the "
             f"{format_bytes(gpu.available_bytes)} a job can have there",
         )
+    if needs.repeats_range_bytes:
+        yield "repeats", _repeats(needs)
     if needs.process_bytes is not None:
         yield (
             "process",
@@ -85,6 +87,21 @@ def _contexts(gpu: GpuFacts) -> str:
         return f"{format_bytes(gpu.context_bytes)} more for the CUDA context"
     total = format_bytes(gpu.processes * gpu.context_bytes)
     return f"{total} more for the CUDA contexts of {gpu.processes} processes"
+
+
+def _repeats(needs: Needs) -> str:
+    """What moves the need from run to run on the same GPU."""
+    assert needs.repeats_range_bytes is not None
+    low, high = (format_bytes(size) for size in needs.repeats_range_bytes)
+    causes = [
+        cause
+        for cause, ends in (
+            ("kernel timing", needs.timing_range_bytes),
+            ("the addresses the driver gives", needs.address_range_bytes),
+        )
+        if ends
+    ]
+    return f"between {low} and {high} from run to run: block reuse depends on {' and '.join(causes)}"
 
 
 def _between(bounds: tuple[int, int] | None) -> str:

@@ -6,6 +6,7 @@
 | process     | agent        | PyTorch was imported |
 | segment     | native       | device memory was taken or given back |
 | library     | native       | a library took device memory for itself, or gave it back |
+| deferred_free | native     | the caching allocator waits for an event before it takes a block back, once per process |
 | refused     | native       | an allocation did not fit; PyTorch may flush its cache and try again |
 | unmodelled  | native/agent | something the emulation refused or guessed, once per name |
 | assumed     | agent        | the program read a value that nobody computed, once per line and again at the end |
@@ -88,6 +89,14 @@ class Library(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DeferredFree(Event):
+    """Blocks were freed that another stream had used (`record_stream`): when they can be used again depends on how far
+    the GPU has got by then."""
+
+    device: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Refused(Event):
     """`owner`: "job", or the library that asked."""
 
@@ -142,13 +151,15 @@ class Misuse(Event):
 @dataclass(frozen=True, kw_only=True)
 class Blocks(Event):
     """`actions` has one letter per event: a alloc, r free_requested, c free_completed, s segment_alloc, f segment_free,
-    o oom, m segment_map, u segment_unmap. `phase`: "optimizer" inside an optimizer step, else "forward_backward"."""
+    o oom, m segment_map, u segment_unmap. `streams`: whose memory it is, empty when all is the default stream's (0).
+    `phase`: "optimizer" inside an optimizer step, else "forward_backward"."""
 
     device: int
     step: int
     actions: str
     addresses: tuple[int, ...]
     sizes: tuple[int, ...]
+    streams: tuple[int, ...] = ()
     phase: str | None = None
 
 
@@ -289,6 +300,7 @@ KINDS: Mapping[str, type[Event]] = {
     "process": Process,
     "segment": Segment,
     "library": Library,
+    "deferred_free": DeferredFree,
     "refused": Refused,
     "unmodelled": Unmodelled,
     "assumed": Assumed,
