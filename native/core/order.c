@@ -6,7 +6,9 @@
  * when the host has waited for them. It waits when it synchronises, and when a stream's queue is full.
  *
  * Each stream with work is a lane, and its work is numbered. An event is a lane and a number. That work n of a lane is done
- * means that all before it is, and every event that the lane was told to wait for until then.
+ * means that all before it is, and every event that the lane was to wait for until then. Kernels that were issued earlier, in
+ * whichever lane, are done by then, too: the device begins with what it got first. Not so transfers to the host and
+ * between GPUs, which wait for a slower bus; a lane with any of them is ahead of others only by events.
  *
  * Known limitations: streams that synchronise with the legacy default stream share its lane, so two of them are ordered among
  * each other, too. Library calls count as one launch each, on the stream that their thread used last.
@@ -32,20 +34,21 @@
 #define MOST_POLLS 100
 #define MOST_POLLING_MS 100
 
-struct wait {
-    uint64_t at; /* the work that begins with this wait */
-    uint64_t number;
-    unsigned lane; /* lane and number of what it waits for */
+/* A piece of work: when it was issued, and the lane and number of what it waits for (number 0: nothing). */
+struct item {
+    uint64_t issued_as, number;
+    unsigned lane;
 };
 
 static struct lane {
     uint64_t issued, done;
-    struct wait *waits; /* a ring of QUEUE: each takes a number, and no more numbers than that are outstanding */
-    unsigned first, count;
+    struct item items[QUEUE]; /* work n at n modulo QUEUE: no more than that is outstanding */
+    bool transfers;
     double polled_ms;
     unsigned polls; /* since work was last issued */
 } lanes[LANES];
 static unsigned last_lane = DEFAULT_LANE;
+static uint64_t issued_in_all, done_until; /* over all lanes: work issued, and the latest of it known to be done */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool late;
@@ -63,18 +66,38 @@ static bool events_are_late(void)
     return late;
 }
 
-static void finish(unsigned which, uint64_t number)
+static bool is_done(unsigned which, uint64_t number) { return number <= lanes[which].done; }
+
+static void finish_lane(unsigned which, uint64_t number)
 {
     struct lane *lane = &lanes[which];
-    if (number <= lane->done)
-        return;
-    lane->done = number;
-    while (lane->count && lane->waits[lane->first].at <= number) {
-        struct wait wait = lane->waits[lane->first];
-        lane->first = (lane->first + 1) % QUEUE;
-        lane->count--;
-        finish(wait.lane, wait.number);
+    while (lane->done < number) {
+        struct item item = lane->items[++lane->done % QUEUE];
+        if (item.issued_as > done_until)
+            done_until = item.issued_as;
+        finish_lane(item.lane, item.number);
     }
+}
+
+static void catch_up(unsigned which)
+{
+    struct lane *lane = &lanes[which];
+    while (!lane->transfers && lane->done < lane->issued) {
+        struct item item = lane->items[(lane->done + 1) % QUEUE];
+        bool held_up = lanes[item.lane].transfers && !is_done(item.lane, item.number);
+        if (item.issued_as > done_until || held_up)
+            return;
+        finish_lane(which, lane->done + 1);
+    }
+}
+
+static void finish(unsigned which, uint64_t number)
+{
+    if (is_done(which, number))
+        return;
+    finish_lane(which, number);
+    for (unsigned other = 0; other <= last_lane; other++)
+        catch_up(other);
 }
 
 static unsigned lane_of(struct vest_stream *stream)
@@ -86,13 +109,15 @@ static unsigned lane_of(struct vest_stream *stream)
     return stream->lane;
 }
 
-static uint64_t issue(unsigned which)
+static uint64_t issue(unsigned which, struct item item)
 {
     struct lane *lane = &lanes[which];
+    if (lane->issued >= QUEUE)
+        finish(which, lane->issued + 1 - QUEUE);
+    item.issued_as = ++issued_in_all;
     lane->polls = 0;
     lane->issued++;
-    if (lane->issued > QUEUE)
-        finish(which, lane->issued - QUEUE);
+    lane->items[lane->issued % QUEUE] = item;
     return lane->issued;
 }
 
@@ -103,22 +128,15 @@ void vest_order_record(struct vest_event *event, struct vest_stream *stream)
         return;
     event->lane = lane_of(stream);
     struct lane *lane = &lanes[event->lane];
-    event->number = lane->done < lane->issued ? issue(event->lane) : lane->issued; /* idle: complete at once */
+    bool idle = lane->done == lane->issued; /* then it is complete at once */
+    event->number = idle ? lane->issued : issue(event->lane, (struct item){0});
 }
 
 void vest_order_wait(struct vest_stream *stream, const struct vest_event *event)
 {
     unsigned which = lane_of(stream);
-    if (!events_are_late() || event->lane == which || event->number <= lanes[event->lane].done)
-        return;
-    struct lane *lane = &lanes[which];
-    uint64_t at = issue(which);
-    if (!lane->waits)
-        lane->waits = calloc(QUEUE, sizeof *lane->waits);
-    if (!lane->waits)
-        return;
-    lane->waits[(lane->first + lane->count) % QUEUE] = (struct wait){.at = at, .number = event->number, .lane = event->lane};
-    lane->count++;
+    if (events_are_late() && event->lane != which && !is_done(event->lane, event->number))
+        issue(which, (struct item){.lane = event->lane, .number = event->number});
 }
 
 void vest_use_stream(struct vest_stream *stream)
@@ -136,8 +154,16 @@ void vest_issue(void)
     if (!events_are_late() || lane_in_use < 0)
         return;
     pthread_mutex_lock(&vest_stream_lock);
-    issue((unsigned)lane_in_use);
+    issue((unsigned)lane_in_use, (struct item){0});
     pthread_mutex_unlock(&vest_stream_lock);
+}
+
+void vest_issue_transfer(struct vest_stream *stream)
+{
+    vest_use_stream(stream);
+    vest_issue();
+    if (events_are_late() && lane_in_use > DEFAULT_LANE)
+        __atomic_store_n(&lanes[lane_in_use].transfers, true, __ATOMIC_RELAXED);
 }
 
 void vest_stream_synchronize(struct vest_stream *stream)
@@ -172,9 +198,13 @@ void vest_synchronize(void)
 /* The host waits for a copy to pageable memory: it goes through a buffer that the driver empties. */
 void vest_copy_issued(const void *to, const void *from, struct vest_stream *stream)
 {
-    vest_use_stream(stream);
-    vest_issue();
-    if (events_are_late() && vest_is_device(from) && !vest_is_device(to) && !vest_is_pinned(to))
+    if (vest_is_device(from) && vest_is_device(to)) {
+        vest_use_stream(stream);
+        vest_issue();
+        return;
+    }
+    vest_issue_transfer(stream);
+    if (vest_is_device(from) && !vest_is_pinned(to))
         vest_stream_synchronize(stream);
 }
 
@@ -218,7 +248,7 @@ bool vest_event_is_complete(struct vest_event *event, const void *caller)
     if (!events_are_late())
         return true;
     pthread_mutex_lock(&vest_stream_lock);
-    bool complete = event->number <= lanes[event->lane].done;
+    bool complete = is_done(event->lane, event->number);
     if (!complete && !allocator)
         complete = polled_long_enough(&event->polled_ms, &event->polls);
     pthread_mutex_unlock(&vest_stream_lock);

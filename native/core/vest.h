@@ -142,6 +142,7 @@ VEST_EXPORT void vest_stream_wait(struct vest_stream *stream, const struct vest_
  * its own accord. `caller`: the return address of whoever asks. */
 VEST_EXPORT void vest_use_stream(struct vest_stream *stream);
 VEST_EXPORT void vest_issue(void);
+VEST_EXPORT void vest_issue_transfer(struct vest_stream *stream); /* over a bus: to or from the host or another GPU */
 VEST_EXPORT void vest_copy_issued(const void *to, const void *from, struct vest_stream *stream);
 VEST_EXPORT void vest_copy_waited(const void *to, const void *from); /* on the default stream, the host waiting */
 VEST_EXPORT bool vest_event_is_complete(struct vest_event *event, const void *caller);

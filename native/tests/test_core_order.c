@@ -45,8 +45,9 @@ static void a_late_event_is_complete_after_its_stream_was_synchronised(void)
     setenv("VERITASEST_EVENTS", "late", 1);
     struct vest_stream *side = side_stream(), *other = side_stream();
     work(side, 5);
+    struct vest_event *first = recorded(side), *second = recorded(side);
     work(other, 5);
-    struct vest_event *first = recorded(side), *second = recorded(side), *elsewhere = recorded(other);
+    struct vest_event *elsewhere = recorded(other);
     assert(!complete(first) && !complete(second) && !vest_stream_is_idle(side));
     vest_event_synchronize(first);
     assert(complete(first) && !complete(second));
@@ -66,11 +67,37 @@ static void a_late_event_is_complete_after_its_stream_was_synchronised(void)
     vest_stream_destroy(other);
 }
 
+static void what_was_issued_earlier_is_done_earlier_unless_it_is_a_transfer(void)
+{
+    setenv("VERITASEST_EVENTS", "late", 1);
+    struct vest_stream *kernels = side_stream(), *held_up = side_stream(), *transfers = side_stream();
+    work(kernels, 3);
+    vest_issue_transfer(transfers);
+    struct vest_event *of_kernels = recorded(kernels), *of_transfers = recorded(transfers);
+    vest_stream_wait(held_up, of_transfers);
+    struct vest_event *of_held_up = recorded(held_up);
+    work(NULL, 1);
+    struct vest_event *later = recorded(kernels);
+    vest_stream_synchronize(NULL);
+    assert(complete(of_kernels) && !complete(of_transfers) && !complete(of_held_up) && !complete(later));
+    vest_event_synchronize(of_held_up);
+    assert(complete(of_transfers));
+    vest_event_destroy(of_kernels);
+    vest_event_destroy(of_transfers);
+    vest_event_destroy(of_held_up);
+    vest_event_destroy(later);
+    vest_stream_destroy(kernels);
+    vest_stream_destroy(held_up);
+    vest_stream_destroy(transfers);
+}
+
 static void what_a_stream_waited_for_is_complete_with_it(void)
 {
     setenv("VERITASEST_EVENTS", "late", 1);
     struct vest_stream *a = side_stream(), *b = side_stream();
-    work(a, 3);
+    vest_issue_transfer(a);
+    vest_issue_transfer(a);
+    vest_issue_transfer(a);
     struct vest_event *of_a = recorded(a);
     work(a, 3);
     struct vest_event *later_of_a = recorded(a);
@@ -223,6 +250,7 @@ static void only_the_device_allocator_defers_frees(void)
 const struct test order_tests[] = {
     TEST(events_are_complete_at_once_by_default, ""),
     TEST(a_late_event_is_complete_after_its_stream_was_synchronised, ""),
+    TEST(what_was_issued_earlier_is_done_earlier_unless_it_is_a_transfer, ""),
     TEST(what_a_stream_waited_for_is_complete_with_it, ""),
     TEST(streams_that_wait_for_each_other_in_turn_finish, ""),
     TEST(a_full_queue_makes_the_host_wait, ""),

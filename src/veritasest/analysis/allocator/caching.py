@@ -41,7 +41,7 @@ class Block:
 
 class CachingAllocator:
     """`place(bytes)` says at which address, above 0, the device puts a new segment; `give_back(address)` hears of those
-    that are released. `ties` counts requests that free blocks of one size in several segments could have served, so that
+    that are released. `ties` counts requests that free blocks of one size in several segments could have served: there
     addresses decided."""
 
     def __init__(self, place: Callable[[int], int], give_back: Callable[[int], object] = int) -> None:

@@ -34,7 +34,7 @@ def histories(events: Iterable[Event]) -> dict[Place, list[Row]]:
 
 
 def requests(rows: Sequence[Row]) -> list[Request] | None:
-    """What the program asked of the allocator. None when the history has something that is not simulated, or has gaps."""
+    """What the program asked of the allocator. None: it has gaps, or something that is not simulated."""
     live: dict[int, int] = {}
     asked: list[Request] = []
     allocations = 0

@@ -2,10 +2,11 @@
 
 What is known (recorded on an H200; benchmarks/LOG.md, "Where the driver puts device memory"): the driver takes ranges
 of whole 32 MiB from the process's own address space, each in the highest hole with room for it, and places an
-allocation at the lowest address where a gap in its ranges is large enough. Most ranges lie below all earlier ones. Those
-of the first seconds do not: they fall into holes that the host's own mappings leave, and which holes there are differs
-between two runs of one job. In eight recorded runs about half of the first twelve ranges lay above an earlier one, and
-one in twenty of the later ones; of three jobs recorded twice, two to four of the first twelve changed their order.
+allocation at the lowest address where a gap in its ranges is large enough. Most ranges lie below all earlier ones.
+Those of the first seconds do not: they fall into holes that the host's own mappings leave, and which holes there are
+differs between two runs of one job. In eight recorded runs about half of the first twelve ranges lay above an earlier
+one, and one in twenty of the later ones; of three jobs recorded twice, two to four of the first twelve changed their
+order.
 """
 
 from __future__ import annotations

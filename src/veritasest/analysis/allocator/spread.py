@@ -19,8 +19,8 @@ LONGEST = 1_500_000  # events of a history; beyond it nothing is claimed
 
 
 def address_range(trace: Trace) -> tuple[int, int] | None:
-    """The least and the most that the fullest device's reserved peak may be. None when addresses do not move it, or when
-    the allocator's history is not reproduced, so that nothing can be said."""
+    """The least and the most that the fullest device's reserved peak may be. None when addresses do not move it, or
+    when the allocator's history is not reproduced, so that nothing can be said."""
     highest = peak(trace)
     reserved = reserved_peaks(trace.events)
     low = high = highest.reserved_bytes
