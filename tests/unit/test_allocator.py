@@ -1,0 +1,238 @@
+"""The simulated caching allocator: books that balance, recorded histories reproduced, other addresses tried."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from veritasest.analysis import address_range
+from veritasest.analysis.allocator.caching import BLOCK_BYTES, CachingAllocator
+from veritasest.analysis.allocator.history import Row, replay, reproduce, requests
+from veritasest.analysis.allocator.layouts import RANGE_BYTES, Layout, downwards, mixed, upwards
+from veritasest.trace import Blocks, Header, Segment, Trace
+
+TRUTH = Path(__file__).parents[2] / "benchmarks/truth"
+MIB = 1 << 20
+HEADER = Header(
+    schema=1, created="", command=(), veritasest="", gpu={}, limit_bytes=None, allocator_conf=None, host={}, stop={}
+)
+
+# Allocate a number of bytes, free one of the live blocks, or give back what is cached.
+OPERATIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("alloc"), st.integers(1, 40 * MIB) | st.sampled_from([4 * MIB, 12 * MIB]), st.integers(0, 1)),
+        st.tuples(st.just("free"), st.integers(0, 99), st.just(0)),
+        st.tuples(st.just("release"), st.just(0), st.just(0)),
+    ),
+    max_size=80,
+)
+
+# 24 MiB cut in two halves, and a segment of 12 MiB: the request "z" finds one half and the other segment free. Where it
+# takes the half, the 24 MiB are not whole when "w" asks for them.
+TIE = "+a24 -a +x12 +u12 +y12 -x -y +z12 -u +w24"
+TIE_PEAKS = (36 * MIB, 60 * MIB)
+
+
+def record(script: str, layout: Layout) -> list[Row]:
+    """The history that PyTorch would leave: "+name" with its MiB allocates, "-name" frees, "!" gives back the cache."""
+    rows: list[Row] = []
+    names: dict[str, tuple[int, int]] = {}
+
+    def place(size: int) -> int:
+        rows.append(("s", layout.place(size), size, 0))
+        return rows[-1][1]
+
+    def give_back(address: int) -> None:
+        rows.append(("f", address, 0, 0))
+        layout.give_back(address)
+
+    allocator = CachingAllocator(place, give_back)
+    for word in script.split():
+        if word[0] == "+":
+            size = int(word[2:]) * MIB
+            names[word[1]] = (allocator.allocate(size, 0), size)
+            rows.append(("a", *names[word[1]], 0))
+        elif word[0] == "-":
+            address, size = names.pop(word[1])
+            allocator.free(address)
+            rows += [("r", address, size, 0), ("c", address, size, 0)]
+        else:
+            allocator.release_cached()
+    return rows
+
+
+def trace_of(rows: list[Row], *, foreign: int = 0) -> Trace:
+    letters, addresses, sizes, streams = zip(*rows, strict=True)
+    blocks = Blocks(
+        pid=1, t=0, device=0, step=0, actions="".join(letters), addresses=addresses, sizes=sizes, streams=streams
+    )
+    used, events = foreign, []
+    for letter, address, size, _ in rows:
+        if letter in "sf":
+            used += size if letter == "s" else -size
+            events.append(Segment(pid=1, t=0, op="alloc", device=0, bytes=size, address=address, used_bytes=used))
+    return Trace(header=HEADER, events=(*events, blocks))
+
+
+def recorded_on_gpu(name: str) -> list[Row]:
+    record = json.loads(gzip.decompress((TRUTH / f"{name}_history.json.gz").read_bytes()))
+    return [
+        (letter, address, size, 0)
+        for letter, address, size in zip(record["actions"], record["addresses"], record["sizes"], strict=True)
+    ]
+
+
+@given(OPERATIONS, st.integers(0, 3))
+def test_blocks_fill_their_segments_and_free_neighbours_are_merged(
+    operations: list[tuple[str, int, int]], seed: int
+) -> None:
+    segments: dict[int, int] = {}
+    layout = Layout(mixed(seed))
+
+    def place(size: int) -> int:
+        address = layout.place(size)
+        segments[address] = size
+        return address
+
+    def give_back(address: int) -> None:
+        del segments[address]
+        layout.give_back(address)
+
+    allocator = CachingAllocator(place, give_back)
+    live: dict[int, int] = {}
+    for what, number, stream in operations:
+        if what == "alloc":
+            address = allocator.allocate(number, stream)
+            assert address not in live
+            live[address] = number
+        elif what == "free" and live:
+            address = list(live)[number % len(live)]
+            allocator.free(address)
+            del live[address]
+        elif what == "release":
+            allocator.release_cached()
+    blocks = sorted(allocator.blocks())
+    assert {address for address, _, used in blocks if used} == set(live)
+    assert all(size >= live[address] for address, size, used in blocks if used)
+    assert all(size % BLOCK_BYTES == 0 for _, size, _ in blocks)
+    assert sum(size for _, size, _ in blocks) == sum(segments.values()) == allocator.reserved_bytes
+    for (address, size, used), (following, _, next_used) in pairwise(blocks):
+        assert address + size <= following
+        if following not in segments:
+            assert address + size == following
+            assert used or next_used
+
+
+@given(OPERATIONS)
+def test_streams_never_share_a_segment(operations: list[tuple[str, int, int]]) -> None:
+    layout = Layout(downwards)
+    both, alone = CachingAllocator(layout.place), [CachingAllocator(Layout(downwards).place) for _ in range(2)]
+    for what, size, stream in operations:
+        if what == "alloc":
+            both.allocate(size, stream)
+            alone[stream].allocate(size, 0)
+    assert both.reserved_bytes == sum(one.reserved_bytes for one in alone)
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "segment_bytes"),
+    [(1, 2), (MIB, 2), (MIB + 1, 20), (10 * MIB - 512, 20), (10 * MIB, 10), (10 * MIB + 1, 12), (33 * MIB, 34)],
+)
+def test_segments_have_pytorchs_sizes(request_bytes: int, segment_bytes: int) -> None:
+    allocator = CachingAllocator(Layout(downwards).place)
+    allocator.allocate(request_bytes, 0)
+    assert allocator.reserved_bytes == segment_bytes * MIB
+
+
+def test_a_rest_of_exactly_one_mib_is_not_split_from_a_large_block() -> None:
+    allocator = CachingAllocator(Layout(downwards).place)
+    allocator.allocate(11 * MIB, 0)  # of 12 MiB: the rest is not above 1 MiB
+    assert [size for _, size, _ in allocator.blocks()] == [12 * MIB]
+
+
+@pytest.mark.parametrize(("name", "reserved_bytes"), [("resnet50_fp32", 3_667_918_848), ("gpt_s_bf16", 2_709_520_384)])
+def test_histories_of_the_gpu_come_out_address_by_address(name: str, reserved_bytes: int) -> None:
+    found = reproduce(recorded_on_gpu(name))
+    assert found is not None
+    assert found.peak_bytes == reserved_bytes
+    assert found.ties > 100
+
+
+def test_a_history_that_other_rules_made_is_not_reproduced() -> None:
+    rows = record("+a4 +b4 -a +c4", Layout(downwards))
+    assert reproduce(rows) is not None
+    letter, address, size, stream = rows[-1]
+    assert reproduce([*rows[:-1], (letter, address + 512, size, stream)]) is None
+    assert reproduce([*rows, ("s", 1, 20 * MIB, 0), ("a", 1, MIB * 4, 0)]) is None  # a segment where none was needed
+    assert reproduce([row for row in rows if row[0] != "s"]) is None
+
+
+def test_what_is_given_back_must_be_all_that_is_cached() -> None:
+    rows = record("+a12 +b24 -a -b !", Layout(downwards))
+    assert reproduce(rows) is not None
+    assert reproduce(rows[:-1]) is None
+    assert reproduce([*rows[:-1], ("a", 7, 512, 0)]) is None
+
+
+@pytest.mark.parametrize("row", [("m", 1, 2 * MIB, 0), ("o", 1, 512, 0), ("?", 1, 512, 0), ("c", 99, 512, 0)])
+def test_histories_with_gaps_or_other_kinds_of_events_are_left_alone(row: Row) -> None:
+    rows = record("+a4 -a +b4", Layout(downwards))
+    assert requests(rows) is not None
+    assert requests([*rows, row]) is None
+    assert address_range(trace_of([*rows, row])) is None
+
+
+def test_the_order_of_addresses_decides_between_equal_blocks() -> None:
+    rows = record(TIE, Layout(downwards))
+    asked = requests(rows)
+    assert asked is not None
+    peaks = [replay(asked, layout.place, layout.give_back) for layout in map(Layout, (downwards, upwards))]
+    assert sorted(found.peak_bytes for found in peaks) == list(TIE_PEAKS)
+    assert all(found.ties for found in peaks)
+
+
+@pytest.mark.parametrize("order", [downwards, upwards])
+def test_the_range_holds_what_other_orders_of_addresses_give(order: object) -> None:
+    assert address_range(trace_of(record(TIE, Layout(order)))) == TIE_PEAKS  # type: ignore[arg-type]
+
+
+def test_a_job_without_ties_has_no_range() -> None:
+    assert address_range(trace_of(record("+a4 +b24 -a -b +c4 +d24", Layout(downwards)))) is None
+
+
+def test_a_job_whose_peak_does_not_move_has_no_range() -> None:
+    rows = record("+a12 +b12 -a -b +c12 +d12", Layout(downwards))  # a tie, but both blocks are as good
+    assert address_range(trace_of(rows)) is None
+
+
+def test_nothing_is_claimed_where_the_device_gave_more_than_the_history_shows() -> None:
+    assert address_range(trace_of(record(TIE, Layout(downwards)), foreign=2 * MIB)) is None
+
+
+@given(st.lists(st.sampled_from([2, 12, 20, 34, 500]), max_size=60), st.integers(0, 5), st.data())
+def test_segments_do_not_overlap_and_fill_gaps_first(sizes: list[int], seed: int, data: st.DataObject) -> None:
+    layout = Layout(mixed(seed))
+    live: dict[int, int] = {}
+    for size in sizes:
+        address = layout.place(size * MIB)
+        assert all(address + size * MIB <= start or start + taken <= address for start, taken in live.items())
+        live[address] = size * MIB
+        if data.draw(st.booleans()):
+            gone = data.draw(st.sampled_from(sorted(live)))
+            layout.give_back(gone)
+            del live[gone]
+
+
+def test_small_segments_share_a_range() -> None:
+    layout = Layout(downwards)
+    first, second, third = (layout.place(size * MIB) for size in (20, 20, 2))
+    assert (second < first, third) == (True, second + 20 * MIB)  # the lowest gap: in the range below
+    layout.give_back(second)
+    assert layout.place(12 * MIB) == second
+    assert layout.place(34 * MIB) % RANGE_BYTES == 0
