@@ -69,9 +69,9 @@ static void refuse_address_space(uint64_t bytes)
             (unsigned long long)(bytes >> 20), strerror(errno));
 }
 
-static void *map_lazily(uint64_t bytes)
+static void *map_lazily(uintptr_t hint, uint64_t bytes)
 {
-    void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *start = mmap((void *)hint, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start == MAP_FAILED) {
         refuse_address_space(bytes);
         return NULL;
@@ -79,9 +79,16 @@ static void *map_lazily(uint64_t bytes)
     return start;
 }
 
+/* With VERITASEST_ADDRESSES=upwards each range lies above the last, from here on, where nothing else is mapped: another order
+ * of addresses, to see what depends on it. */
+#define UPWARDS_FROM (1ull << 45)
+static uintptr_t next_upwards; /* 0: the driver's order */
+
 static void set_up(void)
 {
-    is_ours = map_lazily((1ull << ADDRESS_BITS) / RANGE_GRANULE);
+    const char *order = getenv("VERITASEST_ADDRESSES");
+    next_upwards = order && strcmp(order, "upwards") == 0 ? UPWARDS_FROM : 0;
+    is_ours = map_lazily(0, (1ull << ADDRESS_BITS) / RANGE_GRANULE);
     if (!is_ours)
         abort();
 }
@@ -112,7 +119,7 @@ static struct piece *piece_of(const struct range *range, uintptr_t address)
 /* As the driver does it: room for the range and its alignment from the highest hole, the rest given back. */
 static uintptr_t map_range(uint64_t bytes, uint64_t alignment)
 {
-    void *start = map_lazily(bytes + alignment);
+    void *start = map_lazily(next_upwards, bytes + alignment);
     if (!start)
         return 0;
     uintptr_t first = (uintptr_t)start, end = first + bytes + alignment, base = (end - bytes) / alignment * alignment;
@@ -123,6 +130,8 @@ static uintptr_t map_range(uint64_t bytes, uint64_t alignment)
     /* A huge page would back 2 MiB for every small copy. The advice may be unknown to the kernel: no harm. */
     madvise((void *)base, bytes, MADV_NOHUGEPAGE);
     madvise((void *)base, bytes, MADV_DONTDUMP);
+    if (next_upwards)
+        next_upwards = base + bytes;
     return base;
 }
 

@@ -7,8 +7,8 @@
  *
  * Each stream with work is a lane, and its work is numbered. An event is a lane and a number. That work n of a lane is done
  * means that all before it is, and every event that the lane was to wait for until then. Kernels that were issued earlier, in
- * whichever lane, are done by then, too: the device begins with what it got first. Not so transfers to the host and
- * between GPUs, which wait for a slower bus; a lane with any of them is ahead of others only by events.
+ * whichever lane, are done by then, too: the device begins with what it got first. Not so transfers from and to the host and
+ * between GPUs, which have engines and buses of their own: a lane with any of them is in order with others by events alone.
  *
  * Known limitations: streams that synchronise with the legacy default stream share its lane, so two of them are ordered among
  * each other, too. Library calls count as one launch each, on the stream that their thread used last.
@@ -73,7 +73,7 @@ static void finish_lane(unsigned which, uint64_t number)
     struct lane *lane = &lanes[which];
     while (lane->done < number) {
         struct item item = lane->items[++lane->done % QUEUE];
-        if (item.issued_as > done_until)
+        if (item.issued_as > done_until && !lane->transfers)
             done_until = item.issued_as;
         finish_lane(item.lane, item.number);
     }
@@ -149,21 +149,23 @@ void vest_use_stream(struct vest_stream *stream)
     pthread_mutex_unlock(&vest_stream_lock);
 }
 
-void vest_issue(void)
+static void issue_here(bool transfer)
 {
     if (!events_are_late() || lane_in_use < 0)
         return;
     pthread_mutex_lock(&vest_stream_lock);
+    if (transfer && lane_in_use != DEFAULT_LANE)
+        lanes[lane_in_use].transfers = true;
     issue((unsigned)lane_in_use, (struct item){0});
     pthread_mutex_unlock(&vest_stream_lock);
 }
 
+void vest_issue(void) { issue_here(false); }
+
 void vest_issue_transfer(struct vest_stream *stream)
 {
     vest_use_stream(stream);
-    vest_issue();
-    if (events_are_late() && lane_in_use > DEFAULT_LANE)
-        __atomic_store_n(&lanes[lane_in_use].transfers, true, __ATOMIC_RELAXED);
+    issue_here(true);
 }
 
 void vest_stream_synchronize(struct vest_stream *stream)

@@ -1,6 +1,8 @@
 /* Books, addresses, virtual memory management and the pool. */
 #include "test_core.h"
 
+#include <stdlib.h>
+
 static void the_books_balance(void)
 {
     uint64_t free_bytes, total_bytes;
@@ -309,7 +311,16 @@ static void the_pool_counts_what_it_holds_and_what_is_used(void)
     assert(vest_pool_number(0, VEST_POOL_RESERVED) == 0);
 }
 
+static void addresses_can_be_handed_out_upwards(void)
+{
+    setenv("VERITASEST_ADDRESSES", "upwards", 1);
+    char *a = vest_alloc(0, 20 * MIB), *b = vest_alloc(0, 34 * MIB), *c = vest_alloc(0, 500 * MIB), *d = vest_alloc(0, 4 * MIB);
+    assert(a < b && b < c && d == a + 20 * MIB); /* what fits into a gap still goes there */
+    assert(vest_free(a) && vest_free(b) && vest_free(c) && vest_free(d));
+}
+
 const struct test memory_tests[] = {
+    TEST(addresses_can_be_handed_out_upwards, ""),
     TEST(the_books_balance, "count=2;total=1048576000;context=104857600"),
     TEST(no_bytes_and_absurdly_many_are_refused, ""),
     TEST(capacity_is_refused_exactly_at_the_limit, "limit=10485760"),

@@ -78,10 +78,15 @@ static void what_was_issued_earlier_is_done_earlier_unless_it_is_a_transfer(void
     struct vest_event *of_held_up = recorded(held_up);
     work(NULL, 1);
     struct vest_event *later = recorded(kernels);
+    vest_issue_transfer(transfers);
+    struct vest_event *transfer_alone = recorded(transfers);
     vest_stream_synchronize(NULL);
     assert(complete(of_kernels) && !complete(of_transfers) && !complete(of_held_up) && !complete(later));
     vest_event_synchronize(of_held_up);
-    assert(complete(of_transfers));
+    assert(complete(of_transfers) && !complete(transfer_alone) && !complete(later));
+    vest_event_synchronize(transfer_alone); /* issued after the kernels, and done before them for all that is known */
+    assert(complete(transfer_alone) && !complete(later));
+    vest_event_destroy(transfer_alone);
     vest_event_destroy(of_kernels);
     vest_event_destroy(of_transfers);
     vest_event_destroy(of_held_up);
