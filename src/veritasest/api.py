@@ -13,7 +13,18 @@ from pathlib import Path
 from veritasest import analysis, device, gpus
 from veritasest.device import Progress, StopRule
 from veritasest.errors import Interrupted
-from veritasest.job import Job, Seen, discard, prepare, run, run_aside, stop_rule, target_gpu, trace_path_for
+from veritasest.job import (
+    Job,
+    Seen,
+    as_far_as,
+    discard,
+    prepare,
+    run,
+    run_aside,
+    stop_rule,
+    target_gpu,
+    trace_path_for,
+)
 from veritasest.ranges import spread
 from veritasest.result import Estimate, GpuFacts, Needs, NotModelled, Part, Provenance, Run
 from veritasest.trace import Process, Trace, Unmodelled
@@ -135,20 +146,10 @@ def _bound(
     job: Job, path: Path, free: Seen, runs: list[Run], *, guesses: str | None = None, choices: str | None = None
 ) -> Seen:
     """The job once more without limit, as far as the free run, what is guessed or assumed at one of its bounds."""
-    again = replace(job, stop=_as_far_as(free, job))
+    again = replace(job, stop=as_far_as(free, job))
     seen = run_aside(again, path, guesses or choices or "", None, keep=False, guesses=guesses, choices=choices)
     runs.append(seen.run)
     return seen
-
-
-def _as_far_as(free: Seen, job: Job) -> StopRule:
-    """The stop rule that lets another run go as far as this one, by the same course."""
-    if not free.steps:
-        return job.stop
-    forward_from, leave_from = analysis.same_course(free.trace)
-    ended = analysis.observed(free.trace).to_the_end
-    steps = None if ended else free.steps
-    return StopRule(steps=steps, until_exit=ended, forward_from=forward_from, leave_from=leave_from)
 
 
 def _with_choices(job: Job, path: Path, free: Seen, needs: Needs, runs: list[Run], warnings: list[str]) -> Needs:
@@ -184,7 +185,7 @@ def _with_ranges(needs: Needs, free: Seen, bounds: Sequence[Seen]) -> Needs:
 
 def _minimum(job: Job, path: Path, free: Seen, runs: list[Run]) -> int:
     """Every trial must get as far as the free run did: a job that dies later at a smaller capacity did not complete."""
-    trial_job = replace(job, stop=_as_far_as(free, job))
+    trial_job = replace(job, stop=as_far_as(free, job))
 
     def completes(limit_bytes: int) -> bool:
         seen = run_aside(trial_job, path, "minimum", limit_bytes, keep=False)

@@ -177,6 +177,16 @@ def run_aside(
             discard(aside)
 
 
+def as_far_as(seen: Seen, job: Job) -> StopRule:
+    """The stop rule that lets another run go as far as this one, by the same course."""
+    if not seen.steps:
+        return job.stop
+    forward_from, leave_from = analysis.same_course(seen.trace)
+    ended = analysis.observed(seen.trace).to_the_end
+    steps = None if ended else seen.steps
+    return StopRule(steps=steps, until_exit=ended, forward_from=forward_from, leave_from=leave_from)
+
+
 def _with_room(gpu: gpus.GPU, limit_bytes: int | None) -> gpus.GPU:
     """A trial limits allocations alone. Near the GPU's own capacity it needs a GPU with room for the libraries, too."""
     if limit_bytes is None or limit_bytes + LIBRARIES_ROOM <= gpu.available_bytes:

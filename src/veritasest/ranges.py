@@ -13,15 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from veritasest import analysis
-from veritasest.device import StopRule
-from veritasest.job import Job, Seen, run_aside
+from veritasest.job import Job, Seen, as_far_as, run_aside
 from veritasest.result import Needs, Run
-from veritasest.trace import Blocks, DeferredFree
+from veritasest.trace import DeferredFree
 from veritasest.units import format_bytes
 
 LATE_EVENTS = {"VERITASEST_EVENTS": "late"}
-QUEUE = 1024  # launches that the host may be ahead of the GPU, QUEUE in native/core/order.c
-MOST_FURTHER_STEPS = 100
 TIMING_UNKNOWN = (
     "how much memory depends on kernel timing is not known: the run in which blocks of several streams are reused as "
     "late as possible did not complete"
@@ -53,7 +50,7 @@ def spread(job: Job, path: Path, first: Seen, unlimited: Seen, needs: Needs) -> 
 
 def _with_late_events(job: Job, path: Path, unlimited: Seen, found: Spread) -> Spread:
     """The job once more, its blocks coming back late; and at capacity, if it takes more than there is that way."""
-    late_job = replace(job, env={**job.env, **LATE_EVENTS}, stop=further_stop(unlimited, job.stop))
+    late_job = replace(job, env={**job.env, **LATE_EVENTS}, stop=as_far_as(unlimited, job))
     late = run_aside(late_job, path, "late", None, keep=False)
     found = replace(found, runs=(late.run,))
     if late.judgement.verdict != "fits" or late.steps < unlimited.steps:
@@ -67,18 +64,6 @@ def _with_late_events(job: Job, path: Path, unlimited: Seen, found: Spread) -> S
     limited = run_aside(late_job, path, "late", available, keep=False)
     decides = limited if limited.judgement.verdict == "does_not_fit" else found.decides
     return replace(found, runs=(late.run, limited.run), decides=decides)
-
-
-def further_stop(unlimited: Seen, stop: StopRule) -> StopRule:
-    """As far as the other run, and so many steps further that the host can be as far ahead as it can get: memory that
-    comes back late adds up until then. A number of steps that the user gave stays."""
-    if not unlimited.steps or stop.until_exit:
-        return stop
-    steps = unlimited.steps
-    if stop.steps is None:
-        launches = sum(event.actions.count("a") for event in unlimited.trace.of(Blocks)) / steps  # about one each
-        steps += min(round(2 * QUEUE / max(launches, 1)) + 1, MOST_FURTHER_STEPS)
-    return StopRule(steps=steps, ahead_from=analysis.looked_ahead_from(unlimited.trace))
 
 
 def _close_to_the_limit(upper_bytes: int, available_bytes: int) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import importlib
 import linecache
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest

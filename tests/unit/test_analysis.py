@@ -13,11 +13,13 @@ from veritasest.analysis import (
     composition,
     judge,
     libraries_bytes,
+    not_reached,
+    observed,
     peak,
+    same_course,
     sizes_are_assumed,
     smallest_that_completes,
 )
-from veritasest.analysis.judgement import looked_ahead_from
 from veritasest.analysis.peaks import allocated_peaks, replay, rounded
 from veritasest.trace import (
     Blocks,
@@ -36,7 +38,8 @@ from veritasest.trace import (
     Trace,
     Unmodelled,
 )
-from veritasest.trace.records import Assumed, Batches, HostMemory
+from veritasest.trace.records import Assumed, Batches, HostMemory, NotReached, StageBegun
+from veritasest.trace.records import Observed as ObservedEvent
 
 HEADER = Header(
     schema=1, created="", command=(), veritasest="", gpu={}, limit_bytes=None, allocator_conf=None, host={}, stop={}
@@ -317,11 +320,13 @@ def loader(**known: Any) -> Batches:
 
 def about_batches(batches: Batches, *reserved: int) -> tuple[str, ...]:
     done = [step(number, peak) for number, peak in enumerate(reserved, start=1)]
-    return judge(trace(PROCESS, segment(9), *done, batches, End(pid=1, t=1, reason="settled"), ended(0))).warnings
+    forward = StageBegun(pid=1, t=0, stage="forward", step=4)
+    events = [PROCESS, segment(9), *done, forward, batches, End(pid=1, t=1, reason="settled"), ended(0)]
+    return judge(trace(*events)).warnings
 
 
 def test_batches_that_were_skipped_are_told_with_their_number() -> None:
-    skipped = loader(skipped=388, epoch_batches=400, ahead_from=4)
+    skipped = loader(skipped=388, epoch_batches=400)
     (quiet,) = about_batches(skipped, 5, 7, 7, 7, 8)
     assert "7 shapes in 12 batches" in quiet
     assert "the largest of the epoch's 400 batches was run, 388 were skipped" in quiet
@@ -345,9 +350,27 @@ def test_batches_that_leave_no_doubt_are_not_mentioned(known: dict[str, Any]) ->
     assert about_batches(loader(**known)) == ()
 
 
-def test_a_run_is_repeated_from_the_step_after_which_batches_were_skipped() -> None:
-    assert looked_ahead_from(trace(loader(), loader(ahead_from=9), loader(ahead_from=4))) == 4
-    assert looked_ahead_from(trace(loader())) is None
+def test_a_run_is_repeated_from_the_steps_after_which_batches_were_skipped_and_loops_left() -> None:
+    begun = [StageBegun(pid=1, t=0, stage=stage, step=step) for stage, step in (("as it is", 3), ("forward", 40))]
+    assert same_course(trace(*begun)) == (40, None)
+    assert same_course(trace(*begun, StageBegun(pid=1, t=0, stage="leaving", step=90))) == (40, 90)
+    assert same_course(trace(loader())) == (None, None)
+
+
+def test_what_was_observed_is_that_of_the_process_that_did_most() -> None:
+    rank, helper = (
+        ObservedEvent(pid=pid, t=0, steps=steps, evaluation_batches=seen, checkpoints=steps // 50)
+        for pid, steps, seen in ((1, 50, 7), (2, 3, 9))
+    )
+    found = observed(trace(rank, helper, End(pid=1, t=1, reason="exit")))
+    assert (found.training_steps, found.evaluation_batches, found.checkpoints) == (50, 9, 1)
+    assert (found.to_the_end, found.fast_forwarded) == (True, False)
+
+
+def test_each_place_that_was_not_reached_is_named_once() -> None:
+    events = [NotReached(pid=pid, t=pid, what="test()", file="train.py", line=9) for pid in (1, 2)]
+    (missed,) = not_reached(trace(*events))
+    assert (missed.what, missed.file, missed.line) == ("test()", "train.py", 9)
 
 
 def test_a_refused_allocation_is_pressure() -> None:

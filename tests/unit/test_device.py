@@ -79,8 +79,10 @@ def test_the_agent_comes_first_on_the_python_path(installation: Installation) ->
 @pytest.mark.parametrize(
     ("rule", "text"),
     [
-        (StopRule(), "steps=3;quiet=2;ahead_s=20"),
-        (StopRule(steps=9, ahead_from=4), "steps=9;ahead_s=20;ahead_from=4"),
+        (StopRule(), "steps=3;quiet=2"),
+        (StopRule(budget_s=1.5), "steps=3;quiet=2;budget_s=1.5"),
+        (StopRule(steps=9, forward_from=4), "steps=9;forward_from=4"),
+        (StopRule(until_exit=True, forward_from=4, leave_from=6), "forward_from=4;leave_from=6"),
         (StopRule(steps=5), "steps=5"),
         (StopRule(until_exit=True), "until_exit"),
     ],

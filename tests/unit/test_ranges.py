@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
 import veritasest
-from veritasest.analysis import Judgement
-from veritasest.device import StopRule
-from veritasest.job import Seen
-from veritasest.ranges import MOST_FURTHER_STEPS, further_stop
 from veritasest.report import terminal
-from veritasest.result import Needs, Peak
-from veritasest.trace import Blocks, Header, Trace
+from veritasest.result import Needs
 
 Job = Callable[[str], Path]
 MIB = 1 << 20
@@ -117,34 +111,3 @@ def test_both_causes_add_up() -> None:
         comfortable_bytes=100, minimum_bytes=None, timing_range_bytes=(100, 110), address_range_bytes=(95, 103)
     )
     assert needs.repeats_range_bytes == (95, 113)
-
-
-HEADER = Header(
-    schema=1, created="", command=(), veritasest="", gpu={}, limit_bytes=None, allocator_conf=None, host={}, stop={}
-)
-
-
-def seen(steps: int, allocations: int) -> Seen:
-    blocks = Blocks(pid=1, t=0, device=0, step=0, actions="a" * allocations, addresses=(), sizes=())
-    return Seen(
-        trace=Trace(header=HEADER, events=(blocks,)),
-        judgement=Judgement(verdict="fits", failure=None, settled=True, pressed=False, warnings=()),
-        peak=Peak(allocated_bytes=0, reserved_bytes=0, step=0, device=0),
-        steps=steps,
-    )
-
-
-@pytest.mark.parametrize(
-    ("unlimited", "stop", "expected"),
-    [
-        (seen(4, 4 * 512), StopRule(), StopRule(steps=4 + 5)),  # 2 x 1,024 launches at 512 a step, and one step
-        (seen(4, 4), StopRule(), StopRule(steps=4 + MOST_FURTHER_STEPS)),
-        (seen(4, 2048), StopRule(steps=4), StopRule(steps=4)),  # as the user said
-        (seen(4, 2048), StopRule(until_exit=True), StopRule(until_exit=True)),
-        (seen(0, 2048), StopRule(), StopRule()),
-    ],
-)
-def test_the_late_run_goes_on_until_the_host_can_be_furthest_ahead(
-    unlimited: Seen, stop: StopRule, expected: StopRule
-) -> None:
-    assert further_stop(unlimited, stop) == expected
