@@ -153,11 +153,3 @@ for epoch in range(20):
     run = estimate(MODEL + collecting, "--budget", "2")
     assert run.code == 0, run.text
     assert run.estimate["peak"]["allocated_bytes"] > 64 * 500 * ROWS  # all 501 outputs
-
-
-def test_runs_at_other_capacities_take_the_same_course(estimate):
-    run = estimate(MODEL + EPOCHS, "--budget", "3", "--minimum")
-    assert run.code == 0, run.text
-    needs, peak = run.estimate["needs"], run.estimate["peak"]
-    assert peak["allocated_bytes"] <= needs["minimum_bytes"] <= needs["comfortable_bytes"]
-    assert len({one["steps"] for one in run.estimate["runs"] if one["verdict"] == "fits"}) == 1
