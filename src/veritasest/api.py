@@ -6,6 +6,7 @@ command -> [device] run on the emulated GPU -> trace -> [analysis] -> Estimate
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +27,8 @@ from veritasest.job import (
     trace_path_for,
 )
 from veritasest.ranges import spread
-from veritasest.result import Estimate, GpuFacts, Needs, NotModelled, Part, Provenance, Run
-from veritasest.trace import Process, Trace, Unmodelled
+from veritasest.result import Estimate, FileChanges, GpuFacts, Needs, NotModelled, Part, Provenance, Run
+from veritasest.trace import HeldBack, Process, Trace, Unmodelled
 from veritasest.units import format_bytes, parse_bytes, with_article
 
 DEFAULT_GPU = "h200"
@@ -52,6 +53,8 @@ def estimate(
     cwd: str | os.PathLike[str] | None = None,
     env: Mapping[str, str] | None = None,
     stdout: int | None = None,
+    allow_writes: bool = False,
+    on_notice: Callable[[str], None] = warnings.warn,
 ) -> Estimate:
     """Runs `command` on an emulated `gpu` and returns what it needs.
 
@@ -63,6 +66,9 @@ def estimate(
     computes all of them on the CPU, "real:MODULE" those of one submodule, within `host_memory`; "off" none. `assume`
     says what unknown values are taken for: {"mask": 0.3, "scalar": 1e-3, "finite": False}.
 
+    What the job writes, renames or deletes is held back in a private layer, one for each run, and discarded;
+    `allow_writes` lets it happen for real. `on_notice` is called before the job starts if no layer can be made.
+
     `trace` keeps the record of the run in that file. `stdout` is a file descriptor for the job's standard output.
 
     Raises UsageError, UnsupportedEnvironment or Interrupted. A job that fails is an Estimate with that verdict.
@@ -71,7 +77,9 @@ def estimate(
     target = target_gpu(gpu, memory)
     host_bytes = parse_bytes(host_memory) if isinstance(host_memory, str) else host_memory
     chosen = device.checked_values(values, assume or {}, host_bytes)
-    job = prepare(command, target, stop, chosen, timeout_s, cwd, env, stdout, on_progress)
+    job = prepare(command, target, stop, chosen, timeout_s, cwd, env, stdout, on_progress, allow_writes)
+    if job.files.notice:
+        on_notice(job.files.notice)
     path, keep = trace_path_for(trace)
     try:
         result = _estimate(job, path, minimum=minimum, keep_all=keep)
@@ -231,6 +239,7 @@ def _assemble(
         provenance=_provenance(shown.trace),
         runs=tuple(runs),
         trace_path=None,
+        files=_file_changes(first.trace),
     )
 
 
@@ -283,6 +292,21 @@ def _not_modelled(*traces: Trace) -> tuple[NotModelled, ...]:
     return tuple(
         NotModelled(library=e.library, name=e.name, how=e.how, file=e.file, line=e.line)
         for e in sorted(events.values(), key=lambda event: event.t)
+    )
+
+
+def _file_changes(trace: Trace) -> FileChanges | None:
+    held = trace.of(HeldBack)
+    if not held:
+        return None
+    last = held[-1]
+    return FileChanges(
+        mode=last.mode,
+        written=last.written,
+        deleted=last.deleted,
+        bytes=last.bytes,
+        folder=last.folder,
+        examples=last.examples,
     )
 
 

@@ -35,6 +35,7 @@ class Job:
     env: Mapping[str, str]
     stdout: int | None
     on_progress: Callable[[Progress], None] | None
+    files: device.Files
     warnings: tuple[str, ...]
 
 
@@ -69,6 +70,7 @@ def prepare(
     env: Mapping[str, str] | None,
     stdout: int | None,
     on_progress: Callable[[Progress], None] | None,
+    allow_writes: bool,
 ) -> Job:
     """Everything that can be wrong before the job starts is found here."""
     if isinstance(command, str):
@@ -83,6 +85,9 @@ def prepare(
         warnings = (f"which Python {resolved.words[0]!r} starts is not known beforehand; CUDA 13 assumed", *warnings)
     if build is not None and not installation.preload(int(build.cuda.split(".")[0])):
         raise UnsupportedEnvironment(f"no stand-in libraries for CUDA {build.cuda}", "run: veritasest doctor")
+    files = device.choose_files(
+        env=base, cwd=folder, words=resolved.words, installation=installation, allow_writes=allow_writes
+    )
     return Job(
         command=resolved,
         installation=installation,
@@ -95,6 +100,7 @@ def prepare(
         env=base,
         stdout=stdout,
         on_progress=on_progress,
+        files=files,
         warnings=warnings,
     )
 
@@ -143,6 +149,7 @@ def run(
         values=job.values,
         guesses=guesses,
         choices=choices,
+        files=job.files,
         on_progress=job.on_progress,
     )
     if outcome.reason == "interrupted":

@@ -161,6 +161,20 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FileChanges:
+    """What the job did to files in the run that the estimate shows. `mode`: "overlay" or "interposer" (held back in a
+    private layer and discarded), "none" (no layer could be made: written for real) or "allowed" (`allow_writes`); counts
+    are of the layer. `folder`: where most bytes went; `examples`: up to five paths."""
+
+    mode: str
+    written: int = 0
+    deleted: int = 0
+    bytes: int = 0
+    folder: str | None = None
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """One launch of the job. `host_peak_bytes` is the largest resident size among its processes so far."""
 
@@ -207,6 +221,7 @@ class Estimate:
     provenance: Provenance
     runs: tuple[Run, ...]
     trace_path: str | None
+    files: FileChanges | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -66,6 +66,10 @@ def _run(chosen: argparse.Namespace, command: list[str]) -> Estimate:
             further=_further(progress),
         )
 
+    def notice(text: str) -> None:
+        if not chosen.quiet:
+            sys.stderr.write(f"veritasest: {text}\n")
+
     try:
         return estimate(
             command,
@@ -80,6 +84,8 @@ def _run(chosen: argparse.Namespace, command: list[str]) -> Estimate:
             assume=dict(chosen.assume),
             host_memory=chosen.host_memory,
             trace=chosen.trace,
+            allow_writes=chosen.allow_writes,
+            on_notice=notice,
             on_progress=None if chosen.quiet else show,
             # JSON on standard output must stand alone there.
             stdout=sys.stderr.fileno() if chosen.json == "-" else None,
@@ -136,6 +142,11 @@ def _parser() -> Parser:
     )
     parser.add_argument(
         "--host-memory", metavar="SIZE", help="what --values real may take of this host (default: 80 %%)"
+    )
+    parser.add_argument(
+        "--allow-writes",
+        action="store_true",
+        help="let the job write and delete files for real (default: held back in a private layer and discarded)",
     )
     parser.add_argument("--json", metavar="FILE", help="write the estimate as JSON; - for standard output")
     parser.add_argument("--trace", metavar="FILE", help="keep the trace of the run in FILE")

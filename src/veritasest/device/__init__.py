@@ -1,6 +1,7 @@
 """Configures the emulated CUDA device and runs a command on it."""
 
 from veritasest.device.environment import StopRule, child_environment, device_warnings
+from veritasest.device.files import Files, choose_files
 from veritasest.device.interpreter import Command, TorchBuild, inspect_build, resolve
 from veritasest.device.launch import Outcome, Progress, launch
 from veritasest.device.libraries import Installation, installed, plain_paths
@@ -8,6 +9,7 @@ from veritasest.device.values import Values, checked_values
 
 __all__ = [
     "Command",
+    "Files",
     "Installation",
     "Outcome",
     "Progress",
@@ -16,6 +18,7 @@ __all__ = [
     "Values",
     "checked_values",
     "child_environment",
+    "choose_files",
     "device_warnings",
     "inspect_build",
     "installed",

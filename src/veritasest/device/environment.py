@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from veritasest.device.caches import kept_folder
+from veritasest.device.files import INTERPOSER, SPARSE, Files, Layer
 from veritasest.device.interpreter import TorchBuild
 from veritasest.device.libraries import Installation
 from veritasest.device.support import TESTED, architectures, binary_for, driver_version, minor_version
@@ -58,6 +59,8 @@ def child_environment(
     guesses: str | None = None,
     choices: str | None = None,
     books_path: Path | None = None,
+    files: Files | None = None,
+    layer: Layer | None = None,
 ) -> dict[str, str]:
     """`base` and what the stand-ins and the agent read. The user's own LD_AUDIT, LD_PRELOAD and PYTHONPATH
     stay, behind ours."""
@@ -86,7 +89,22 @@ def child_environment(
         environment["VERITASEST_GUESSES"] = guesses
     if choices:  # "none" or "all": what the program chooses by assumed values
         environment["VERITASEST_CHOICES"] = choices
+    if files is not None and layer is not None:
+        environment = _with_layer(environment, installation, files, layer)
     return environment
+
+
+def _with_layer(
+    environment: Mapping[str, str], installation: Installation, files: Files, layer: Layer
+) -> dict[str, str]:
+    """Zeros are written as holes in every layer; calls that name files are led there where no overlay does."""
+    names = (INTERPOSER, SPARSE) if files.mode == "interposer" else (SPARSE,)
+    libraries = [str(installation.libraries / name) for name in names if (installation.libraries / name).exists()]
+    changed = {**environment, "LD_PRELOAD": ":".join([environment["LD_PRELOAD"], *libraries])}
+    if files.mode == "interposer":
+        upper = layer.interposed_upper()
+        changed.update(VERITASEST_LAYER=str(upper), VERITASEST_KEPT="\n".join((*layer.kept, *layer.wanted)))
+    return changed
 
 
 def device_text(gpu: GPU, build: TorchBuild | None, limit_bytes: int | None, driver: int) -> str:

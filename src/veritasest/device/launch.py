@@ -10,18 +10,20 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from veritasest import __version__
 from veritasest.device.books import SharedBooks
 from veritasest.device.caches import compiler_caches
 from veritasest.device.environment import StopRule, child_environment
 from veritasest.device.family import Family
+from veritasest.device.files import Files, Layer, changes, open_layer, start, tracker_environment
 from veritasest.device.interpreter import Command, TorchBuild
 from veritasest.device.libraries import Installation, plain_paths
 from veritasest.device.values import Values
@@ -74,6 +76,7 @@ def launch(
     values: Values | None = None,
     guesses: str | None = None,
     choices: str | None = None,
+    files: Files | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Outcome:
     """Runs `command` to its end, its time limit, or the user's Ctrl-C. The trace is complete when this returns.
@@ -81,12 +84,14 @@ def launch(
     `silent` is for repetitions: what the job prints, and its traceback, were seen the first time. `guesses`: "low" or
     "high" moves every size that is a guess to that bound. `choices`: "none" or "all" does so with every assumed choice.
     """
-    with (
-        TraceWriter(trace_path) as trace,
-        plain_paths(installation) as plain,
-        compiler_caches(env) as caches,
-        SharedBooks() as books,
-    ):
+    files = files or Files(mode="allowed")
+    with ExitStack() as stack:
+        trace = stack.enter_context(TraceWriter(trace_path))
+        plain = stack.enter_context(plain_paths(installation))
+        caches = stack.enter_context(compiler_caches(env))
+        books = stack.enter_context(SharedBooks())
+        ours = (trace_path, books.path, *(Path(path).parent for path in caches.values()))
+        layer = stack.enter_context(_layer(files, ours, env))
         trace.header(**_header(command, gpu, limit_bytes, stop, timeout_s, env))
         environment = child_environment(
             installation=plain,
@@ -95,15 +100,18 @@ def launch(
             limit_bytes=limit_bytes,
             trace_path=trace_path,
             stop=stop,
-            base={**env, **caches},
+            base={**env, **caches, **tracker_environment(env, mode=files.mode)},
             values=values,
             guesses=guesses,
             choices=choices,
             books_path=books.path,
+            files=files,
+            layer=layer,
         )
         started = time.monotonic()
         with _interruptions() as interrupted:
-            child = _start(command, cwd=cwd, environment=environment, stdout=stdout, silent=silent)
+            streams = _streams(stdout, silent)
+            child = _start(command, files, layer, installation=plain, cwd=cwd, environment=environment, **streams)
             family = Family(child.pid, trace_path)
             try:
                 watch = partial(_note_deaths, books, trace)
@@ -116,6 +124,7 @@ def launch(
             family.end(grace_s=1.0 if reason == "exited" else 3.0)
             code = child.wait()
             _note_deaths(books, trace, by_us=True)
+        trace.write("files", mode=files.mode, **asdict(changes(layer)) if layer else {})
         outcome = Outcome(code=code, reason=reason, elapsed_s=time.monotonic() - started, trace_path=trace_path)
         trace.end_torn_line()
         trace.write(
@@ -125,17 +134,29 @@ def launch(
 
 
 def _start(
-    command: Command, *, cwd: Path, environment: dict[str, str], stdout: int | None, silent: bool
+    command: Command, files: Files, layer: Layer | None, *, cwd: Path, **options: Any
 ) -> subprocess.Popen[bytes]:
-    nowhere = subprocess.DEVNULL
-    stdin, stdout, stderr = (nowhere, nowhere, nowhere) if silent else (None, stdout, None)
     try:
-        return subprocess.Popen(
-            command.words, cwd=cwd, env=environment, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
-        )
+        return start(command.words, files=files, layer=layer, cwd=cwd, **options)
     except OSError as error:
         hint = "a script without execute permission is run as: python SCRIPT"
         raise UsageError(f"cannot run {command.words[0]!r}: {error.strerror}", hint) from error
+
+
+def _streams(stdout: int | None, silent: bool) -> dict[str, int | None]:
+    if silent:
+        return {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return {"stdin": None, "stdout": stdout, "stderr": None}
+
+
+@contextmanager
+def _layer(files: Files, ours: tuple[Path, ...], env: Mapping[str, str]) -> Iterator[Layer | None]:
+    """The layer for this run alone; what the run itself writes (`ours`) stays out of it."""
+    if files.place is None:
+        yield None
+        return
+    with open_layer(files.place, kept=ours, env=env) as layer:
+        yield layer
 
 
 def _watch(

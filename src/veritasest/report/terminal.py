@@ -77,6 +77,8 @@ def _facts(estimate: Estimate) -> Iterator[tuple[str, str]]:
         )
     if estimate.peak.reserved_bytes:
         yield "observed", _observed(estimate)
+    if held := _held_back(estimate):
+        yield "files", held
     for index, part in enumerate(estimate.composition):
         share = 100 * part.bytes / max(estimate.peak.allocated_bytes or 0, 1)
         yield ("made of" if index == 0 else ""), f"{format_bytes(part.bytes):>10}  {share:3.0f} %  {part.label}"
@@ -102,6 +104,18 @@ def _repeats(needs: Needs) -> str:
         if ends
     ]
     return f"between {low} and {high} from run to run: block reuse depends on {' and '.join(causes)}"
+
+
+def _held_back(estimate: Estimate) -> str | None:
+    files = estimate.files
+    if files is None or files.mode not in ("overlay", "interposer") or not (files.written or files.deleted):
+        return None
+    plural = "file" if files.written == 1 else "files"
+    written = f"{files.written} {plural} ({format_bytes(files.bytes)}) written" if files.written else ""
+    deleted = f"{files.deleted} deleted" if files.deleted else ""
+    where = f", most in {files.folder}" if files.folder else ""
+    done = " and ".join(filter(None, [written, deleted]))
+    return f"{done} by the job{where}, held back; --allow-writes keeps them"
 
 
 def _between(bounds: tuple[int, int] | None) -> str:

@@ -22,6 +22,7 @@
 | stage       | agent        | the peak has settled, or a later stage of the default run begins |
 | observed    | agent        | with the end: what of the job's life was seen |
 | not_reached | agent        | with the end: code that would have run later |
+| files       | launcher     | what the job wrote and deleted in the layer that kept the user's files as they were |
 | end         | agent        | the process is about to end |
 | process_exit| native       | a process that used the device ends by exit() or _exit() |
 | killed      | native       | a process of the job sends a signal to one that uses the device |
@@ -289,6 +290,18 @@ class Gone(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeldBack(Event):
+    """`mode`: "overlay", "interposer", "none" or "allowed"; nothing was held back in the last two."""
+
+    mode: str
+    written: int = 0
+    deleted: int = 0
+    bytes: int = 0
+    folder: str | None = None
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Exit(Event):
     code: int | None
     reason: str
@@ -316,6 +329,7 @@ KINDS: Mapping[str, type[Event]] = {
     "stage": StageBegun,
     "observed": Observed,
     "not_reached": NotReached,
+    "files": HeldBack,
     "end": End,
     "process_exit": ProcessExit,
     "killed": Killed,
