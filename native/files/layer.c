@@ -20,7 +20,11 @@ static void configure(void)
         return;
     strcpy(layer, folder);
     layer_length = strlen(layer);
-    kept[kept_count++] = layer;
+    char *around = strdup(layer); /* what is beside the layer is real */
+    if (around)
+        *strrchr(around, '/') = '\0';
+    if (around && *around)
+        kept[kept_count++] = around;
     char *rest = list ? strdup(list) : NULL;
     for (char *path; rest && kept_count < MAX_KEPT && (path = strsep(&rest, "\n"));)
         if (*path == '/')

@@ -7,7 +7,7 @@
  *
  * Paths in VERITASEST_KEPT (one per line), the kernel's own, and byte code of installed packages are left alone.
  *
- * Known limitations: programs that call the kernel themselves (static ones, Go) are not led; nor are glob(), ftw() and
+ * Known limitations: programs that call the kernel themselves (static ones, Go, some of Rust's) are not led; nor are glob(), ftw() and
  * scandir() of the C library. Attributes changed through a descriptor that was opened for reading are applied to a copy.
  */
 #ifndef VEST_FILES_LAYER_H

@@ -17,7 +17,7 @@ import os
 from functools import partial
 from typing import Any
 
-from veritasest.agent import failures, guard
+from veritasest.agent import failures, guard, uploads
 from veritasest.agent.imports import after_import
 from veritasest.trace.writer import TraceWriter
 
@@ -28,6 +28,7 @@ def start() -> None:
     guard.use(trace)
     failures.watch(trace)
     after_import("torch", partial(_watch, trace))
+    uploads.install()
 
 
 @guard.guarded("the start of the agent")
