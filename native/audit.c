@@ -36,10 +36,10 @@ unsigned la_version(unsigned version)
     return version;
 }
 
-/* The copy of a path in the layer, if there is one. The loader keeps no reference to it. */
+/* The copy of a path in the layer, if there is one. The loader makes a copy of it. */
 static char *in_layer(const char *name)
 {
-    static __thread char path[PATH_MAX];
+    static char path[PATH_MAX]; /* the loader asks under its lock */
     if (!layer || *name != '/' || snprintf(path, sizeof path, "%s%s", layer, name) >= (int)sizeof path)
         return NULL;
     return access(path, R_OK) == 0 ? path : NULL;

@@ -6,10 +6,10 @@ command -> [device] run on the emulated GPU -> trace -> [analysis] -> Estimate
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from warnings import warn
 
 from veritasest import analysis, device, gpus
 from veritasest.device import Progress, StopRule
@@ -54,7 +54,7 @@ def estimate(
     env: Mapping[str, str] | None = None,
     stdout: int | None = None,
     allow_writes: bool = False,
-    on_notice: Callable[[str], None] = warnings.warn,
+    on_notice: Callable[[str], None] = warn,
 ) -> Estimate:
     """Runs `command` on an emulated `gpu` and returns what it needs.
 

@@ -41,14 +41,14 @@ def test_zero_steps_are_refused(tmp_path, script):
 
 def test_an_output_path_in_a_missing_folder_is_refused_before_the_job_runs(tmp_path, script):
     job = script("open('started', 'w')")
-    assert "nowhere" in usage_error(tmp_path, "--json", "nowhere/estimate.json", str(job))
+    assert "nowhere" in usage_error(tmp_path, "--allow-writes", "--json", "nowhere/estimate.json", str(job))
     assert not (tmp_path / "started").exists()
 
 
 def test_an_unwritable_output_path_is_refused_before_the_job_runs(tmp_path, script):
     job = script("open('started', 'w')")
     # Where not even root may write.
-    assert "/proc" in usage_error(tmp_path, "--json", "/proc/estimate.json", str(job))
+    assert "/proc" in usage_error(tmp_path, "--allow-writes", "--json", "/proc/estimate.json", str(job))
     assert not (tmp_path / "started").exists()
 
 

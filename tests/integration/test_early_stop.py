@@ -35,7 +35,7 @@ finish("the end of the script")
 
 
 def test_ending_early_runs_none_of_the_scripts_own_ending(estimate, tmp_path):
-    run = estimate(TRAIN_FOREVER + ENDINGS)
+    run = estimate(TRAIN_FOREVER + ENDINGS, "--allow-writes")
     assert run.code == 0, run.text
     assert run.estimate["verdict"] == "fits"
     assert run.estimate["settled"] is True
@@ -59,7 +59,7 @@ def test_steps_ends_the_job_after_exactly_that_many(estimate):
 
 
 def test_until_exit_lets_the_script_finish(estimate, tmp_path):
-    run = estimate(TRAIN_FOREVER + "train(steps=9)\nopen('finished', 'w')\n", "--until-exit")
+    run = estimate(TRAIN_FOREVER + "train(steps=9)\nopen('finished', 'w')\n", "--until-exit", "--allow-writes")
     assert run.code == 0, run.text
     assert run.estimate["steps"] == 9
     assert (tmp_path / "finished").exists()

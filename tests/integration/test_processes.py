@@ -104,7 +104,7 @@ def test_two_estimates_at_once_give_what_each_gives_alone(script, started, tmp_p
 
 def test_ctrl_c_ends_every_process_of_the_job_and_keeps_the_trace(started, script, tmp_path):
     job = script(TRAIN_FOREVER + TELL_PIDS)
-    process = started("run", "--until-exit", "--trace", "kept.vest", "--", sys.executable, str(job))
+    process = started("run", "--until-exit", "--allow-writes", "--trace", "kept.vest", "--", sys.executable, str(job))
     pids = [int(word) for word in wait_for(tmp_path / "pids").split()]
     assert all(map(alive, pids))
     process.send_signal(signal.SIGINT)
@@ -116,7 +116,7 @@ def test_ctrl_c_ends_every_process_of_the_job_and_keeps_the_trace(started, scrip
 
 
 def test_a_job_that_ends_leaves_no_process_behind(estimate, tmp_path):
-    run = estimate(TRAIN_FOREVER + TELL_PIDS, "--steps", "5")
+    run = estimate(TRAIN_FOREVER + TELL_PIDS, "--steps", "5", "--allow-writes")
     assert run.code == 0, run.text
     pids = [int(word) for word in (tmp_path / "pids").read_text().split()]
     assert not any(map(alive, pids))

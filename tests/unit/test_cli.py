@@ -56,18 +56,8 @@ def test_json_stands_alone_on_standard_output(job: Job, capfd: pytest.CaptureFix
     assert document["gpu"]["capacity_bytes"] == 150109880320
     assert set(document) == {
         *("schema_version", "verdict", "gpu", "peak", "needs", "steps", "settled", "elapsed_s", "failure"),
-        *(
-            "observed",
-            "not_reached",
-            "undetermined",
-            "not_modelled",
-            "assumed",
-            "warnings",
-            "composition",
-            "provenance",
-            "runs",
-            "trace_path",
-        ),
+        *("observed", "not_reached", "undetermined", "not_modelled", "assumed", "warnings", "composition"),
+        *("provenance", "runs", "trace_path", "files"),
     }
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from veritasest.device.files.layer import Layer
+from veritasest.device.files.overlay import below
 
 EXAMPLES = 5
 MOST_COUNTED = 100_000  # of the files below a deleted folder
@@ -34,6 +35,8 @@ def changes(layer: Layer) -> Changes:
     deleted: list[str] = []
     for upper, lower in layer.uppers():
         for path, size in _found(upper, lower):
+            if below(path, layer.wanted):
+                continue
             if size is None:
                 deleted.append(path)
             else:
