@@ -320,38 +320,49 @@ static int copy_content(int from, int to)
     return 0;
 }
 
-int vest_copy_file(const char *from, const char *to, bool content)
+/* A copy that nobody sees yet, at `name`. */
+static int copy_aside(const char *from, const char *name, const struct stat *facts, bool content)
 {
-    struct stat facts;
-    char name[PATH_MAX], target[PATH_MAX];
-    if (sys_lstat(from, &facts) != 0)
-        return -1;
-    if (S_ISLNK(facts.st_mode)) {
+    if (S_ISLNK(facts->st_mode)) {
+        char target[PATH_MAX];
         ssize_t length = sys_readlink(from, target, sizeof target - 1);
         if (length < 0)
             return -1;
         target[length] = '\0';
-        return (int)syscall(SYS_symlink, target, to);
+        return (int)syscall(SYS_symlink, target, name);
     }
-    if (!S_ISREG(facts.st_mode))
+    if (!S_ISREG(facts->st_mode))
         return refuse(ENOTSUP);
-    parent_of(to, name);
-    size_t end = strlen(name);
-    snprintf(name + end, sizeof name - end, "/" PRIVATE_PREFIX "copy.%ld", (long)syscall(SYS_gettid));
     int source = content ? sys_open(from, O_RDONLY | O_CLOEXEC, 0) : -1;
     int copy = !content || source >= 0 ? sys_open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
-    int result = copy >= 0 ? (content ? copy_content(source, copy) : 0) : -1, reason = errno;
+    int result = copy < 0 ? -1 : content ? copy_content(source, copy) : 0, reason = errno;
     if (copy >= 0) {
-        copy_attributes(copy, &facts);
+        copy_attributes(copy, facts);
         syscall(SYS_close, copy);
-        if (result == 0)
-            result = (int)syscall(SYS_rename, name, to), reason = errno;
-        if (result != 0)
-            sys_unlink(name);
     }
     if (source >= 0)
         syscall(SYS_close, source);
     errno = reason;
+    return result;
+}
+
+int vest_copy_file(const char *from, const char *to, bool content)
+{
+    struct stat facts;
+    char name[PATH_MAX];
+    if (sys_lstat(from, &facts) != 0)
+        return -1;
+    parent_of(to, name);
+    size_t end = strlen(name);
+    snprintf(name + end, sizeof name - end, "/" PRIVATE_PREFIX "copy.%ld", (long)syscall(SYS_gettid));
+    int result = copy_aside(from, name, &facts, content);
+    if (result == 0)
+        result = (int)syscall(SYS_rename, name, to);
+    if (result != 0) {
+        int reason = errno;
+        sys_unlink(name);
+        errno = reason;
+    }
     return result;
 }
 

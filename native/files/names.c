@@ -191,11 +191,20 @@ static int move_across(struct vest_place *old, struct vest_place *new, unsigned 
     return !old->kept && old->in_lower ? vest_mark_deleted(old) : 0;
 }
 
+/* "." and ".." cannot be moved. */
+static bool ends_in_dots(const char *path)
+{
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
 EXPORT int renameat2(int old_folder, const char *old_path, int new_folder, const char *new_name, unsigned flags)
 {
     struct vest_place old, new;
     if (vest_locate(old_folder, old_path, false, &old) != 0 || vest_locate(new_folder, new_name, false, &new) != 0)
         return -1;
+    if (ends_in_dots(old_path) || ends_in_dots(new_name))
+        return refuse(EBUSY);
     if (old.kept || new.kept)
         return old.kept && new.kept ? (int)syscall(SYS_renameat2, AT_FDCWD, old.path, AT_FDCWD, new.path, flags)
                                     : move_across(&old, &new, flags);
