@@ -162,9 +162,9 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class FileChanges:
-    """What the job did to files in the run that the estimate shows. `mode`: "overlay" or "interposer" (held back in a
-    private layer and discarded), "none" (no layer could be made: written for real) or "allowed" (`allow_writes`); counts
-    are of the layer. `folder`: where most bytes went; `examples`: up to five paths."""
+    """What the job did to files in the first run. `mode`: "overlay" or "interposer" (held back in a private layer and
+    discarded), "none" (no layer could be made: written for real) or "allowed" (`allow_writes`). The counts are of the
+    layer. `folder`: where most bytes went; `examples`: up to five paths."""
 
     mode: str
     written: int = 0

@@ -1,6 +1,6 @@
 """Keeps made-up weights and losses off the network: uploads succeed and do nothing, downloads stay as they are.
 
-Trackers that an environment variable keeps offline are in device/files/trackers.py; these need their functions replaced.
+device/files/trackers.py has the trackers that an environment variable keeps offline; these need functions replaced.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def _disabled(kind: Any) -> Any:
 
 
 def _safetensors(module: Any) -> None:
-    """It renames its temporary file by a system call of its own, which the interposer (native/files/) cannot lead. So it
-    writes beside the layer, where nothing has to be led, and the finished file is moved in."""
+    """It renames its temporary file by a system call of its own, which the interposer (native/files/) cannot redirect.
+    So it writes next to the layer, which is left alone, and the finished file is moved in."""
     original = module.serialize_file
     layer = os.path.dirname(os.environ["VERITASEST_LAYER"])
 

@@ -100,7 +100,7 @@ def _with_layer(
     """Zeros are written as holes in every layer; calls that name files are led there where no overlay does."""
     names = (INTERPOSER, SPARSE) if files.mode == "interposer" else (SPARSE,)
     libraries = [str(installation.libraries / name) for name in names if (installation.libraries / name).exists()]
-    changed = {**environment, "LD_PRELOAD": ":".join([environment["LD_PRELOAD"], *libraries])}
+    changed = {**environment, "LD_PRELOAD": ":".join([*libraries, environment["LD_PRELOAD"]])}
     if files.mode == "interposer":
         upper = layer.interposed_upper()
         changed.update(VERITASEST_LAYER=str(upper), VERITASEST_KEPT="\n".join((*layer.kept, *layer.wanted)))

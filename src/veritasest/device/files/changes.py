@@ -78,7 +78,7 @@ def _found(upper: Path, lower: Path) -> Iterator[tuple[str, int | None]]:
 def _gone(lower: Path, *, but: set[str]) -> Iterator[tuple[str, None]]:
     """What a folder had that was deleted and made anew."""
     try:
-        names = sorted(os.listdir(lower))
+        names = sorted(path.name for path in lower.iterdir())
     except OSError:
         return
     for name in names:

@@ -21,8 +21,8 @@ FORCE = "VERITASEST_FILES"  # for tests: the name of a mode
 
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """`mode`: "overlay", "interposer", "none" (neither can be made) or "allowed" (--allow-writes). `place`: where layers
-    are made. `work`: folders the job is known to use. `reason`: why it is no better mode."""
+    """`mode`: "overlay", "interposer", "none" (neither can be made) or "allowed" (--allow-writes). `place`: where
+    layers are made. `work`: folders the job is known to use. `reason`: why it is no better mode."""
 
     mode: str
     place: Path | None = None
@@ -35,8 +35,8 @@ class Files:
         if self.mode != "none":
             return None
         return (
-            f"the job's files cannot be held back here ({self.reason}): what it writes or deletes is written and deleted "
-            "for real; run a copy of its folder to avoid that"
+            f"no private layer for the job's files can be made here ({self.reason}): what the job writes or deletes is "
+            "written and deleted for real; to avoid that, run it in a copy of its folder"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import stat
@@ -14,23 +15,12 @@ from pathlib import Path
 from veritasest.device.files.overlay import Mount, below
 
 # Neither memory (a checkpoint may be larger) nor what the kernel refuses as the upper part of an overlay.
-_NO_UPPER = (
-    "tmpfs",
-    "ramfs",
-    "overlay",
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "9p",
-    "fuse",
-    "lustre",
-    "gpfs",
-    "vfat",
-    "exfat",
-)
+_MEMORY = ("tmpfs", "ramfs")
+_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "9p", "fuse", "lustre", "gpfs")
+_NO_UPPER = (*_MEMORY, *_NETWORK, "overlay", "vfat", "exfat")
 ROOM_BYTES = 20 << 30
 PREFIX = "veritasest-files-"
+LOCK = "lock"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,12 +50,12 @@ def place_for(found: Sequence[Mount], candidates: Sequence[Path]) -> Path | None
     """The first folder on a disk with room that can hold an overlay; else the roomiest; None where there is none."""
     able = [path for path in candidates if path.is_dir() and os.access(path, os.W_OK) and not _refused(path, found)]
     roomy = [path for path in able if _free_bytes(path) >= ROOM_BYTES]
-    return (roomy or sorted(able, key=_free_bytes, reverse=True) or [None])[0]
+    return roomy[0] if roomy else max(able, key=_free_bytes, default=None)
 
 
 def candidates(env: Mapping[str, str], cache: Path | None, cwd: Path) -> list[Path]:
     temporary = env.get("TMPDIR") or tempfile.gettempdir()
-    return [Path(path).resolve() for path in (temporary, "/var/tmp", *([cache] if cache else []), cwd)]
+    return [path.resolve() for path in (Path(temporary), Path("/var/tmp"), *([cache] if cache else []), cwd)]
 
 
 def _refused(path: Path, found: Sequence[Mount]) -> bool:
@@ -93,14 +83,22 @@ def download_caches(env: Mapping[str, str]) -> list[str]:
 @contextmanager
 def open_layer(place: Path, *, kept: Sequence[Path | str], env: Mapping[str, str]) -> Iterator[Layer]:
     """A fresh layer, discarded at the end."""
+    _discard_stale(place)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
     downloads = download_caches(env)
     (folder / "root").mkdir()
+    with open(folder / "new", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (folder / "new").rename(folder / LOCK)  # never seen without its lock held
+        yield from _opened(folder, kept, downloads)
+
+
+def _opened(folder: Path, kept: Sequence[Path | str], downloads: Sequence[str]) -> Iterator[Layer]:
     try:
         layer = Layer(
             folder=folder,
-            kept=tuple(os.path.realpath(path) for path in (*kept, *downloads) if os.path.exists(path)),
-            wanted=tuple(path for path in downloads if not os.path.exists(path)),
+            kept=tuple(dict.fromkeys(os.path.realpath(path) for path in (*kept, *downloads) if Path(path).exists())),
+            wanted=tuple(path for path in downloads if not Path(path).exists()),
         )
         yield layer
         _take_over(layer)
@@ -131,11 +129,20 @@ def _move(source: Path, target: Path) -> None:
             shutil.move(source, target)
 
 
+def _discard_stale(place: Path) -> None:
+    """Layers whose run was killed: nobody holds their lock any more."""
+    for folder in place.glob(f"{PREFIX}*"):
+        with suppress(OSError), open(folder / LOCK) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            discard(folder)
+
+
 def discard(folder: Path) -> None:
     """The kernel's own work folders and what the job itself has made unreadable included."""
     for path, names, _ in os.walk(folder):
         for name in names:
             with suppress(OSError):
-                if not os.path.islink(f"{path}/{name}"):
-                    os.chmod(f"{path}/{name}", stat.S_IRWXU)
+                inside = Path(path, name)
+                if not inside.is_symlink():
+                    inside.chmod(stat.S_IRWXU)
     shutil.rmtree(folder, ignore_errors=True)

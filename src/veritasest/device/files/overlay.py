@@ -4,9 +4,9 @@ Root gets a new root folder: an overlay on each file system, all else bound into
 the kernel refuses an overlay on a folder with mounts below it, so there each folder without such mounts gets one in
 place; what is above them (`/`, `/mnt`) they can seldom write anyway.
 
-In a user namespace the kernel copies nothing up whose owner or group it does not map (EOVERFLOW), and only the user's own
-two can be mapped. So the folders on the way to where the job works are made beforehand, and where such a folder itself
-belongs to another user or group there is no plan: the interposer has no such limit.
+In a user namespace the kernel copies nothing up whose owner or group it does not map (EOVERFLOW), and only the user's
+own two can be mapped. So the folders on the way to where the job works are made beforehand, and where such a folder
+itself belongs to another user or group there is no plan: the interposer has no such limit.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from pathlib import Path
 
 # Not for files: the kernel's own, and what processes share. /run holds sockets and locks of services.
 _AS_THEY_ARE = ("/proc", "/sys", "/dev", "/run", "/var/run")
-_KERNEL_TYPES = frozenset(
-    "autofs binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs fusectl hugetlbfs mqueue nsfs proc "
-    "pstore ramfs rpc_pipefs securityfs selinuxfs sysfs tracefs".split()
+_KERNEL_TYPES = (
+    *("autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs"),
+    *("fusectl", "hugetlbfs", "mqueue", "nsfs", "proc", "pstore", "ramfs", "rpc_pipefs", "securityfs", "selinuxfs"),
+    *("sysfs", "tracefs"),
 )
-# `volatile`: nothing is synced to disk for a layer that is thrown away. Renaming a folder of the lower file system needs
-# redirect_dir, which the kernel does not grant in a user namespace.
+# `volatile`: nothing is synced to disk for a layer that is thrown away. To rename a folder of the user takes
+# redirect_dir, which the kernel does not grant in a user namespace: there the job sees EXDEV, as between two disks.
 ROOT_OPTIONS = "redirect_dir=on,volatile"
 USER_OPTIONS = "userxattr,volatile"
 
@@ -68,7 +69,7 @@ def root_steps(found: Sequence[Mount], layer: Path, *, kept: Sequence[str], work
         elif mount.kind in _KERNEL_TYPES:
             steps += ["bind", mount.point, target]
             bound.append(mount.point)
-        elif mount.read_only or not os.path.isdir(mount.point):  # noqa: PTH112 (paths are text here)
+        elif mount.read_only or not Path(mount.point).is_dir():
             steps += ["readonly", mount.point, target]
         else:
             essential = mount.point == "/" or any(_holder(path, found) == mount for path in work)
@@ -129,7 +130,7 @@ def _copy_folder(lower: str, upper: Path) -> None:
     """An empty folder with the rights of `lower`: in a merged folder the upper one's count. Where the owner cannot be
     kept it is the user, who gets what `lower` grants him."""
     upper.mkdir()
-    facts = os.stat(lower)
+    facts = Path(lower).stat()
     if (facts.st_uid, facts.st_gid) == (os.geteuid(), os.getegid()) or os.geteuid() == 0:
         os.chown(upper, facts.st_uid, facts.st_gid)
         upper.chmod(stat.S_IMODE(facts.st_mode))
@@ -139,7 +140,7 @@ def _copy_folder(lower: str, upper: Path) -> None:
 
 
 def _is_ours(path: str) -> bool:
-    facts = os.stat(path)
+    facts = Path(path).stat()
     shared = bool(facts.st_mode & stat.S_ISVTX) and os.access(path, os.W_OK)  # like /tmp: made beforehand
     return shared or not os.access(path, os.W_OK) or (facts.st_uid, facts.st_gid) == (os.geteuid(), os.getegid())
 

@@ -1,0 +1,213 @@
+"""Where the job's files are held back: the plan of mounts, the layer, what is counted; and whole runs of small jobs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import veritasest
+from veritasest.device.files import tracker_environment
+from veritasest.device.files.changes import DELETED_MARK, OPAQUE_MARK, changes
+from veritasest.device.files.layer import LOCK, PREFIX, open_layer, place_for
+from veritasest.device.files.overlay import Mount, mounts, root_steps, user_steps
+from veritasest.errors import UsageError
+
+Job = Callable[[str], Path]
+MODES = ("overlay", "interposer")
+TRAINS = "process(); take(1, 3 << 30); step(1, 3 << 30); end('steps')\n"
+INSTALLED = Path(next(path for path in sys.path if (Path(path) / "veritasest/device/lib").is_dir()))
+
+MOUNTINFO = """\
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+23 22 0:5 / /proc rw - proc proc rw
+24 22 0:6 / /dev rw - devtmpfs udev rw
+25 24 0:7 / /dev/shm rw - tmpfs tmpfs rw
+26 22 0:50 / /home rw,relatime - nfs4 server:/home rw
+27 26 0:51 / /home/my\\040data ro - ext4 /dev/sdb1 rw
+"""
+
+
+def test_mounts_come_parents_first_with_their_paths_decoded() -> None:
+    found = mounts(MOUNTINFO)
+    assert [mount.point for mount in found] == ["/", "/dev", "/home", "/proc", "/dev/shm", "/home/my data"]
+    assert [mount.point for mount in found if mount.read_only] == ["/home/my data"]
+
+
+def test_a_later_mount_hides_an_earlier_one_at_the_same_point() -> None:
+    twice = MOUNTINFO + "28 26 0:52 / /home/my\\040data rw - xfs /dev/sdc1 rw\n"
+    assert [mount.kind for mount in mounts(twice)][-1] == "xfs"
+
+
+def test_root_gets_overlays_on_disks_and_the_kernels_own_as_they_are(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    found = [
+        Mount(point="/", kind="ext4", read_only=False),
+        Mount(point="/proc", kind="proc", read_only=False),
+        Mount(point=str(disk), kind="xfs", read_only=False),
+        Mount(point=f"{disk}/archive", kind="xfs", read_only=True),
+    ]
+    layer = tmp_path / "layer"
+    steps = root_steps(found, layer, kept=["/cache"], work=[str(disk)])
+    new = f"{layer}/root"
+    at = {word: steps[index - 2 : index + 1] for index, word in enumerate(steps) if word.startswith(new)}
+    assert at[f"{new}/proc"] == ["bind", "/proc", f"{new}/proc"]
+    assert at[f"{new}/cache"] == ["bind", "/cache", f"{new}/cache"]
+    assert at[f"{new}{disk}"] == ["overlay", str(disk), f"{new}{disk}"]
+    assert at[f"{new}{disk}/archive"][0] == "readonly"
+    assert steps[-2:] == ["root", new]
+
+
+def test_others_get_overlays_on_folders_without_mounts_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "scandir", lambda path: [Entry(name) for name in {"/": ["proc", "home", "opt"]}[path]])
+    monkeypatch.setattr("veritasest.device.files.overlay._copy_folder", lambda _lower, upper: upper.mkdir())
+    found = [Mount(point=point, kind="ext4", read_only=False) for point in ("/", "/home")]
+    steps = user_steps([*found, Mount(point="/proc", kind="proc", read_only=False)], tmp_path, kept=[], work=[])
+    assert steps is not None
+    assert steps[:3] == ["user", str(os.geteuid()), str(os.getegid())]
+    assert [steps[i + 1] for i, word in enumerate(steps) if word == "overlay-or-readonly"] == ["/home", "/opt"]
+
+
+class Entry:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def is_dir(self, *, follow_symlinks: bool) -> bool:
+        return not follow_symlinks
+
+
+def test_a_layer_is_not_made_in_memory_where_a_disk_is_there(tmp_path: Path) -> None:
+    memory, disk = tmp_path / "memory", tmp_path / "disk"
+    for folder in (memory, disk):
+        folder.mkdir()
+    found = [Mount(point="/", kind="ext4", read_only=False), Mount(point=str(memory), kind="tmpfs", read_only=False)]
+    assert place_for(found, [memory, disk]) == disk
+    assert place_for(found, [memory]) is None
+
+
+def test_a_layer_whose_run_was_killed_is_discarded_by_the_next(tmp_path: Path) -> None:
+    stale = tmp_path / f"{PREFIX}stale"
+    (stale / "0" / "work" / "work").mkdir(parents=True, mode=0)
+    (stale / LOCK).touch()
+    with open_layer(tmp_path, kept=(), env={}) as first, open_layer(tmp_path, kept=(), env={}) as second:
+        assert {first.folder, second.folder} == set(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_changes_are_counted_with_what_deleted_folders_held(tmp_path: Path) -> None:
+    lower, place = tmp_path / "lower", tmp_path / "layers"
+    for name in ("kept.txt", "gone/a", "gone/b", "anew/old", "anew/same", "__pycache__/x.pyc"):
+        (lower / name).parent.mkdir(parents=True, exist_ok=True)
+        (lower / name).write_text("x")
+    place.mkdir()
+    with open_layer(place, kept=(), env={}) as layer:
+        upper = layer.folder / "0" / "upper"
+        (layer.folder / "0").mkdir()
+        (layer.folder / "0" / "lower").symlink_to(lower)
+        for name, size in (("anew/same", 5), ("runs/model.pt", 100), ("__pycache__/y.pyc", 7)):
+            (upper / name).parent.mkdir(parents=True, exist_ok=True)
+            (upper / name).write_bytes(bytes(size))
+        (upper / "anew" / OPAQUE_MARK).touch()
+        (upper / f"{DELETED_MARK}gone").touch()
+        found = changes(layer)
+    # gone/a, gone/b and anew/old; byte code counts for nothing
+    assert (found.written, found.bytes, found.deleted) == (2, 105, 3)
+    assert found.folder == f"{lower}/runs"
+    assert found.examples == tuple(
+        f"{lower}/{name}" for name in ("anew/same", "runs/model.pt", "anew/old", "gone/a", "gone/b")
+    )
+
+
+def test_trackers_send_nothing_and_a_users_stricter_choice_stays() -> None:
+    assert tracker_environment({}, mode="overlay")["WANDB_MODE"] == "offline"
+    assert tracker_environment({}, mode="interposer")["WANDB_MODE"] == "disabled"
+    assert tracker_environment({"WANDB_MODE": "disabled"}, mode="overlay")["WANDB_MODE"] == "disabled"
+    remote = tracker_environment({"MLFLOW_TRACKING_URI": "https://tracking"}, mode="overlay")
+    assert remote["MLFLOW_TRACKING_URI"] == "file:./mlruns"
+    assert "MLFLOW_TRACKING_URI" not in tracker_environment({"MLFLOW_TRACKING_URI": "sqlite:///a.db"}, mode="overlay")
+
+
+@pytest.fixture
+def real_libraries(bench: Path) -> Path:
+    for name in ("veritasest-enter", "libveritasest_files.so", "libveritasest_sparse.so"):
+        (Path(os.environ["VERITASEST_LIB"]) / name).symlink_to(INSTALLED / "veritasest/device/lib" / name)
+    return bench
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_run_of_a_job_starts_from_the_users_files(
+    job: Job, real_libraries: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setenv("VERITASEST_FILES", mode)
+    (real_libraries / "counter").write_text("0")
+    job(
+        "count = int(open('counter').read()); assert count == 0, count\n"
+        "open('counter', 'w').write(str(count + 1)); assert open('counter').read() == '1'\n"
+        "process(); take(1, min(limit, 20 << 30)); limit < 20 << 30 and oom(2 << 20); step(1, 16 << 30); end('steps')"
+    )
+    found = veritasest.estimate(["train.py"], memory="8GiB")
+    assert (found.verdict, [run.verdict for run in found.runs]) == ("does_not_fit", ["does_not_fit", "fits"])
+    assert (real_libraries / "counter").read_text() == "0"
+    assert found.files is not None
+    assert (found.files.mode, found.files.written, found.files.deleted, found.files.bytes) == (mode, 1, 0, 1)
+    assert found.files.examples == (str(real_libraries / "counter"),)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_job_is_started_as_without_a_layer(
+    job: Job, real_libraries: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], mode: str
+) -> None:
+    job(
+        "import signal\n"
+        "print(os.getcwd(), os.getuid(), os.getgid(), os.getppid(), os.getsid(0) == os.getpid(), sys.argv,\n"
+        "      signal.getsignal(signal.SIGINT), os.umask(0), sorted(os.listdir('/proc/self/fd')))\n"
+        "print(sorted(set(os.environ) - {'VERITASEST_LAYER', 'VERITASEST_KEPT'}), flush=True)\n" + TRAINS
+    )
+    told = []
+    for name in ("allowed", mode):
+        monkeypatch.setenv("VERITASEST_FILES", name)
+        veritasest.estimate(["train.py", "--lr", "1"])
+        told.append(capfd.readouterr().out)
+    assert told[0] == told[1]
+    assert str(real_libraries) in told[0]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_command_that_cannot_run_is_the_users_error(
+    bench: Path, real_libraries: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setenv("VERITASEST_FILES", mode)
+    (bench / "train").write_text("#!/no/such/interpreter\n")
+    (bench / "train").chmod(0o755)
+    with pytest.raises(UsageError, match="cannot run './train'"):
+        veritasest.estimate(["./train"])
+
+
+def test_allowed_writes_are_real(job: Job, real_libraries: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VERITASEST_FILES")
+    job("open('model.pt', 'w').write('weights')\n" + TRAINS)
+    held = veritasest.estimate(["train.py"])
+    assert held.files is not None
+    assert held.files.mode in MODES
+    assert not (real_libraries / "model.pt").exists()
+    allowed = veritasest.estimate(["train.py"], allow_writes=True)
+    assert allowed.files is not None
+    assert (allowed.files.mode, allowed.files.written) == ("allowed", 0)
+    assert (real_libraries / "model.pt").read_text() == "weights"
+
+
+def test_without_any_layer_the_user_is_told_before_the_job_starts(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERITASEST_FILES", "none")
+    path = job("open('started', 'w')\n" + TRAINS)
+    told: list[tuple[str, bool]] = []
+    found = veritasest.estimate(
+        ["train.py"], on_notice=lambda text: told.append((text, path.with_name("started").exists()))
+    )
+    assert [started for _, started in told] == [False]
+    assert "written and deleted for real" in told[0][0]
+    assert found.files is not None
+    assert found.files.mode == "none"
