@@ -4,7 +4,7 @@ import dataclasses
 import re
 from pathlib import Path
 
-from veritasest.result import SCHEMA_VERSION, Estimate, Failure, GpuFacts, Needs, Peak, Provenance, Run
+from veritasest.result import SCHEMA_VERSION, Estimate, Failure, FileChanges, GpuFacts, Needs, Peak, Provenance, Run
 
 TEXT = (Path(__file__).parents[2] / "docs" / "json.md").read_text()
 
@@ -18,7 +18,7 @@ def test_every_field_of_the_estimate_is_documented() -> None:
     nested = {"gpu": GpuFacts, "peak": Peak, "needs": Needs}
     expected = names(Estimate) - set(nested)
     expected |= {f"{prefix}.{name}" for prefix, kind in nested.items() for name in names(kind)}
-    expected |= names(Failure) | names(Provenance) | names(Run)
+    expected |= names(Failure) | names(Provenance) | names(Run) | names(FileChanges)
     assert expected - documented == set()
 
 

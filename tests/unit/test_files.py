@@ -178,12 +178,12 @@ def test_the_job_is_started_as_without_a_layer(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_command_that_cannot_run_is_the_users_error(
-    bench: Path, real_libraries: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+    real_libraries: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     monkeypatch.setenv("VERITASEST_FILES", mode)
-    (bench / "train").write_text("#!/no/such/interpreter\n")
-    (bench / "train").chmod(0o755)
-    with pytest.raises(UsageError, match="cannot run './train'"):
+    (real_libraries / "train").write_text("#!/no/such/interpreter\n")
+    (real_libraries / "train").chmod(0o755)
+    with pytest.raises(UsageError, match=r"cannot run './train'"):
         veritasest.estimate(["./train"])
 
 

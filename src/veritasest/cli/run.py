@@ -4,6 +4,8 @@
   veritasest run --gpu h200 train.py --batch-size 64       (python implied; also: -m package.module)
   veritasest run --memory 16GiB -- torchrun --nproc-per-node 1 train.py
 
+What the job writes, renames or deletes is held back in a private layer and discarded; --allow-writes lets it happen.
+
 Options end at the first word that is not one, or at `--`; all that follows is the command, as it would be typed.
 
 exit codes: 0 fits, 3 does not fit, 1 the job failed for a reason of its own, 2 wrong usage, 4 this environment cannot
