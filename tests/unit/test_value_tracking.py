@@ -70,6 +70,17 @@ def test_a_gather_is_known_when_every_part_has_arrived() -> None:
     assert contents.state(target) == REAL
 
 
+def test_what_arrived_is_known_no_longer_than_its_memory_lives() -> None:
+    contents, source, target = books(), torch.empty(8), torch.empty(8)
+    contents.remember(source, REAL)
+    moved(contents, target, source)
+    assert contents.state(target) == REAL
+    address = target.data_ptr()
+    del target
+    again = [torch.empty(8) for _ in range(20)]  # often at the same address
+    assert all(contents.state(tensor) == UNKNOWN for tensor in again), address
+
+
 def test_what_arrived_may_be_moved_on() -> None:
     contents, source, between, target = books(), torch.empty(8), torch.empty(8), torch.empty(8)
     contents.remember(source, ASSUMED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-MAX_ARRIVALS = 4096  # the oldest are forgotten: their tensors are then unknown
+MAX_ARRIVALS = 256  # all are looked through; the oldest are forgotten, and their tensors then unknown
 
 
 class Arrivals:
@@ -34,8 +34,9 @@ class Arrivals:
     def drop(self, address: int, size: int) -> None:
         """That memory has been written to since, or has another owner."""
         for begin, _ in self._overlapping(address, size):
-            del self._ranges[begin]
+            self._ranges.pop(begin, None)
 
     def _overlapping(self, address: int, size: int) -> list[tuple[int, tuple[int, int]]]:
         end = address + size
-        return [(begin, rest) for begin, rest in self._ranges.items() if begin < end and address < rest[0]]
+        known = list(self._ranges.items())  # another thread may add to them meanwhile
+        return [(begin, rest) for begin, rest in known if begin < end and address < rest[0]]

@@ -98,7 +98,9 @@ class Contents:
         if entry is None and self._arrivals:
             state = self._arrivals.state(tensor.data_ptr(), _extent(tensor))
             if state is not None:
-                entry = self._entries[base] = _Entry(weakref.ref(tensor.untyped_storage()), state)
+                storage = tensor.untyped_storage()
+                entry = self._entries[base] = _Entry(weakref.ref(storage), state)
+                self._arrivals.drop(base, storage.nbytes())  # known by its storage from now on, and no longer than that
         return entry
 
     def remember(self, tensor: Any, state: int, *, fresh: bool = False, fill: float | int | bool | None = None) -> None:
@@ -147,7 +149,7 @@ class Contents:
 
     def _at(self, address: int) -> tuple[int, _Entry] | None:
         """The entry of the storage that has this address."""
-        for base, entry in self._entries.items():
+        for base, entry in list(self._entries.items()):  # other threads compute meanwhile
             if base <= address:
                 storage = entry.storage()
                 if storage is not None and address < base + storage.nbytes():
