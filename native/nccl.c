@@ -311,7 +311,7 @@ static int reduce(void *to, const void *from, size_t count, int type, int op, co
     struct vest_extent extent;
     size_t bytes = bytes_of(count, type);
     copy(to, from, bytes);
-    if (op == SUM && comm->ranks > 1 && bytes && bytes <= SUM_LIMIT && vest_find(to, &extent) &&
+    if (op == SUM && comm->ranks_known && comm->ranks > 1 && bytes && bytes <= SUM_LIMIT && vest_find(to, &extent) &&
         (uintptr_t)to + bytes <= extent.base + extent.bytes)
         multiply(to, count, type, comm->ranks);
     return SUCCESS;
