@@ -79,9 +79,9 @@ static void *map_lazily(uintptr_t hint, uint64_t bytes)
     return start;
 }
 
-/* With VERITASEST_ADDRESSES=upwards each range lies above the last, from here on, where nothing else is mapped: another order
- * of addresses, to see what depends on it. */
-#define UPWARDS_FROM (1ull << 45)
+/* With VERITASEST_ADDRESSES=upwards each range lies above the last: another order of addresses, to see what depends on it.
+ * From here on there are some 400 GiB below the host's own mappings. */
+#define UPWARDS_FROM 0x7e9000000000ull
 static uintptr_t next_upwards; /* 0: the driver's order */
 
 static void set_up(void)
