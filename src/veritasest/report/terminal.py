@@ -50,7 +50,18 @@ def _facts(estimate: Estimate) -> Iterator[tuple[str, str]]:
         yield "why", _why(estimate.failure)
     if estimate.undetermined:
         yield "why", estimate.undetermined.message
-    gpu, needs = estimate.gpu, estimate.needs
+    yield from _needed(estimate.needs, estimate.gpu)
+    if estimate.peak.reserved_bytes:
+        yield ("peak" if estimate.verdict != "undetermined" else "seen so far"), _peak(estimate)
+        yield "observed", _observed(estimate)
+    if held := _held_back(estimate):
+        yield "files", held
+    for index, part in enumerate(estimate.composition):
+        share = 100 * part.bytes / max(estimate.peak.allocated_bytes or 0, 1)
+        yield ("made of" if index == 0 else ""), f"{format_bytes(part.bytes):>10}  {share:3.0f} %  {part.label}"
+
+
+def _needed(needs: Needs, gpu: GpuFacts) -> Iterator[tuple[str, str]]:
     if needs.comfortable_bytes is not None:
         yield (
             "needs",
@@ -68,20 +79,14 @@ def _facts(estimate: Estimate) -> Iterator[tuple[str, str]]:
     if needs.minimum_bytes is not None:
         size = f"{format_bytes(needs.minimum_bytes)}{_between(needs.minimum_range_bytes)}"
         yield "minimum", f"{size}, with PyTorch emptying its cache on the way"
-    if estimate.peak.reserved_bytes:
-        allocated = estimate.peak.allocated_bytes
-        yield (
-            "peak" if estimate.verdict != "undetermined" else "seen so far",
-            f"reserved {format_bytes(estimate.peak.reserved_bytes)} ({estimate.peak.reserved_bytes:,} bytes), "
-            f"allocated {'unknown' if allocated is None else format_bytes(allocated)}, {_when(estimate)}",
-        )
-    if estimate.peak.reserved_bytes:
-        yield "observed", _observed(estimate)
-    if held := _held_back(estimate):
-        yield "files", held
-    for index, part in enumerate(estimate.composition):
-        share = 100 * part.bytes / max(estimate.peak.allocated_bytes or 0, 1)
-        yield ("made of" if index == 0 else ""), f"{format_bytes(part.bytes):>10}  {share:3.0f} %  {part.label}"
+
+
+def _peak(estimate: Estimate) -> str:
+    allocated = estimate.peak.allocated_bytes
+    return (
+        f"reserved {format_bytes(estimate.peak.reserved_bytes)} ({estimate.peak.reserved_bytes:,} bytes), "
+        f"allocated {'unknown' if allocated is None else format_bytes(allocated)}, {_when(estimate)}"
+    )
 
 
 def _contexts(gpu: GpuFacts) -> str:
