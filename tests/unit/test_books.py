@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
+from veritasest.device.books import SharedBooks
 from veritasest.device.libraries import installed
 from veritasest.errors import UnsupportedEnvironment
 
@@ -48,8 +50,9 @@ SIGNATURES = {
 
 
 @pytest.fixture(scope="module")
-def core() -> ctypes.CDLL:
-    """The installed core, with DEVICE as its target: it reads the environment once, at the first call."""
+def core() -> Iterator[ctypes.CDLL]:
+    """The installed core, with DEVICE as its target, and with books to share, which a process alone must not notice. It
+    reads the environment once, at the first call."""
     try:
         library = ctypes.CDLL(str(installed().libraries / "libveritasest.so"))
     except UnsupportedEnvironment as error:
@@ -57,10 +60,14 @@ def core() -> ctypes.CDLL:
     for name, (result, arguments) in SIGNATURES.items():
         call = getattr(library, name)
         call.restype, call.argtypes = result, arguments
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(os.environ, "VERITASEST_DEVICE", DEVICE)
-        library.vest_gpu()
-    return library
+    with SharedBooks() as books:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(os.environ, "VERITASEST_DEVICE", DEVICE)
+            patch.setitem(os.environ, "VERITASEST_BOOKS", str(books.path))
+            library.vest_gpu()
+            library.vest_memory_info(0, ctypes.c_uint64(), ctypes.c_uint64())
+        yield library
+        assert books.processes() == [os.getpid()]
 
 
 @dataclass(eq=False)
