@@ -172,8 +172,18 @@ def test_options_end_where_the_command_begins(argv: list[str], options: list[str
 def test_the_flags_of_run_are_frozen() -> None:
     flags = {name for action in _parser()._actions for name in action.option_strings}
     assert flags == {
-        *("-h", "--help", "--gpu", "--memory", "--steps", "--until-exit", "--timeout", "--minimum"),
-        *("--values", "--assume", "--host-memory", "--json", "--trace", "--force", "--quiet"),
+        *("-h", "--help", "--gpu", "--memory", "--steps", "--until-exit", "--timeout", "--budget"),
+        *(
+            "--minimum",
+            "--values",
+            "--assume",
+            "--host-memory",
+            "--allow-writes",
+            "--json",
+            "--trace",
+            "--force",
+            "--quiet",
+        ),
     }
 
 

@@ -158,7 +158,8 @@ def test_a_repeat_is_in_one_known_part_only(tmp_path: Path, text: str) -> None:
         read_repeats(tmp_path / "repeats.txt")
 
 
-def test_a_repeat_that_was_recorded_is_not_run_again(tmp_path: Path) -> None:
+def test_a_repeat_that_was_recorded_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("record_gpu.TRUTH", tmp_path / "nothing recorded")
     done = next(iter(read_repeats()))
     (tmp_path / "h200_torch2.11.0_cu130_repeats.jsonl").write_text(json.dumps({"job": done, "run": 1}) + "\n")
     fresh = list(Recorder(StandInGpu(), FACTS, tmp_path / "empty").repeats(None))
