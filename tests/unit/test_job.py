@@ -22,7 +22,7 @@ HEADER = Header(
 def seen(*events: Event, steps: int = 80) -> Seen:
     return Seen(
         trace=Trace(header=HEADER, events=(*events, Observed(pid=1, t=0, steps=steps))),
-        judgement=Judgement(verdict="fits", failure=None, settled=True, pressed=False, warnings=()),
+        judgement=Judgement(verdict="fits", failure=None, undetermined=None, settled=True, pressed=False, warnings=()),
         peak=Peak(allocated_bytes=0, reserved_bytes=0, step=0, device=0),
         steps=steps,
     )
