@@ -15,13 +15,14 @@ from checks import Check
 from figures import errors, figure, nearest_rank
 
 TOLERATED_PERCENT = 2.0
+ANSWERS = ("fits", "does_not_fit")
 RANGES = ("timing_range_bytes", "address_range_bytes")  # what the GPU itself does not decide
 
 
 def bounds(estimate: dict) -> tuple[int, int] | None:
     """The lowest and the highest of the point estimate and its ranges; None without an answer."""
     point = estimate.get("reserved_bytes")
-    if point is None or estimate.get("verdict") == "undetermined":
+    if point is None or estimate["verdict"] not in ANSWERS:
         return None
     ends = [end for name in RANGES for end in estimate.get(name) or ()]
     return min([point, *ends]), max([point, *ends])
@@ -36,7 +37,7 @@ class WholeJob:
 
     @property
     def pair(self) -> tuple[int | None, int]:
-        """Estimate and truth; `undetermined` is no answer, whatever was observed until then."""
+        """Estimate and truth; `undetermined` and failures are no answers, whatever was observed until then."""
         found = self.job.estimate if bounds(self.job.estimate) else {}
         return found.get("reserved_bytes"), self.job.truth["reserved_bytes"]
 

@@ -62,10 +62,13 @@ def test_too_low_counts_as_unnamed_only_if_nothing_was_said(folder: Path) -> Non
     assert "| `a.py` | cnn | -1.900 % |" not in page.split("more than 2 % too low")[1].split("##")[0]
 
 
-def test_undetermined_is_no_answer_and_no_wrong_one(folder: Path) -> None:
-    write(folder / DEFAULT, [default("a.py", 10, verdict="undetermined"), default("b.py", 1000)])
+@pytest.mark.parametrize(("verdict", "undetermined"), [("undetermined", 1), ("job_failed", 0)])
+def test_a_verdict_without_evidence_is_no_answer_and_no_wrong_one(
+    folder: Path, verdict: str, undetermined: int
+) -> None:
+    write(folder / DEFAULT, [default("a.py", 10, verdict=verdict), default("b.py", 1000)])
     found = summary_of(folder)["default"]["all"]
-    assert (found["jobs"], found["answered"], found["undetermined"]) == (2, 1, 1)
+    assert (found["jobs"], found["answered"], found["undetermined"]) == (2, 1, undetermined)
     assert (found["too_low"], found["pef_percent"], found["exact_share"]) == (0, 0, 0.5)
 
 
@@ -129,7 +132,7 @@ spans = st.none() | st.tuples(sizes, sizes).map(sorted)
 
 @given(sizes, spans, spans)
 def test_bounds_hold_the_point_and_both_ranges(point: int, timing: list | None, address: list | None) -> None:
-    row = {"reserved_bytes": point, "timing_range_bytes": timing, "address_range_bytes": address}
+    row = {"verdict": "fits", "reserved_bytes": point, "timing_range_bytes": timing, "address_range_bytes": address}
     low, high = defaults.bounds(row)
     assert low <= point <= high
     assert {low, high} <= {point, *(timing or ()), *(address or ())}
