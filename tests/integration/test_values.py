@@ -251,3 +251,49 @@ for step in range(3):
 def test_weights_recomputed_in_the_backward_pass_are_still_cast_once_a_step(estimate):
     done = estimate(CHECKPOINTED, "--until-exit")
     assert done.code == 0, done.text
+
+
+def test_an_optimizer_resumed_on_the_gpu_goes_on_counting_its_steps(estimate):
+    run = estimate(
+        """
+        import io
+        import torch
+
+        model = torch.nn.Linear(64, 64).cuda()
+        optimizer = torch.optim.Adam(model.parameters())
+
+        def step():
+            optimizer.zero_grad()
+            model(torch.randn(8, 64).cuda()).sum().backward()
+            optimizer.step()
+
+        step()
+        saved = io.BytesIO()
+        torch.save(optimizer.state_dict(), saved)
+        saved.seek(0)
+        optimizer.load_state_dict(torch.load(saved, map_location="cuda"))
+        for state in optimizer.state.values():
+            state["step"] = state["step"].cuda()
+        for _ in range(40):
+            step()
+        print("steps", [int(state["step"].item()) for state in optimizer.state.values()])
+        """,
+        "--until-exit",
+    )
+    assert run.code == 0, run.text
+    assert b"steps [41, 41]" in run.stdout
+
+
+def test_unknown_values_may_be_expanded(estimate):
+    run = estimate(
+        """
+        import torch
+
+        mean = torch.nn.Linear(16, 4).cuda()(torch.randn(8, 16).cuda())
+        spread = torch.nn.Parameter(torch.zeros(4, device="cuda")).exp().expand_as(mean)
+        if bool((torch.normal(mean, spread) > spread).any()):
+            print("drawn")
+        """,
+        "--until-exit",
+    )
+    assert run.code == 0, run.text

@@ -34,7 +34,7 @@ class Assumer:
         elements = storage.nbytes() // tensor.element_size()
         if bounded and elements > limit(tensor):
             return False
-        if tensor.numel() < elements:
+        if tensor.numel() != elements or not tensor.is_contiguous():  # a part of it, or expanded
             whole = self._torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(storage, 0, (elements,), (1,))
         return self._computer.put(whole, self._policy.data(whole.shape, whole.dtype), ASSUMED)
 

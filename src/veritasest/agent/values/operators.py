@@ -26,6 +26,9 @@ _HEAVY = re.compile(
 # Mathematics that is also geometry: done where none of its inputs is learned and the work is bounded.
 _LIGHT = re.compile(r"(mm|bmm|addmm|baddbmm|dot|_cdist_forward|linalg_vector_norm|norm|_softmax|_log_softmax)$")
 
+# Also light: the step counters of an optimizer, which are on the GPU when its state was loaded there.
+_COUNTING = {"aten::_foreach_add_.Scalar"}
+
 # From data to decisions: where an unknown input becomes an index, a mask or a count, the policy supplies the input.
 _CONTROL = re.compile(
     r"(eq|ne|lt|le|gt|ge|isnan|isneginf|isposinf|isin|logical_\w+|signbit|any|all|argmax|argmin|max|min|aminmax|topk|sort"
@@ -118,7 +121,7 @@ def describe(torch: Any, name: str) -> Operator | None:
         overload=overload,
         base=base.rstrip("_"),
         heavy=bool(_HEAVY.match(base)),
-        light=bool(_LIGHT.match(base)),
+        light=bool(_LIGHT.match(base)) or name in _COUNTING,
         foreign=bool(_HEAVY.match(base)) or not torch._C._dispatch_has_kernel_for_dispatch_key(name, "CPU"),
         control=bool(_CONTROL.match(base)),
         decides=bool(_CONTROL.match(base)) or base in UNIFORM,
