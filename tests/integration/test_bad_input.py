@@ -113,8 +113,8 @@ def test_a_script_that_never_trains_runs_to_its_end(estimate):
 
 def test_a_script_that_never_uses_the_gpu_says_so(estimate):
     run = estimate("print('hello')")
-    assert run.code == 0, run.text
-    assert any("never used" in warning for warning in run.estimate["warnings"])
+    assert run.code == 5, run.text
+    assert "never used the GPU" in run.estimate["undetermined"]["message"]
 
 
 def test_a_script_that_forks_is_estimated(estimate):

@@ -69,6 +69,6 @@ def test_timeout_ends_a_job_that_never_settles_and_the_doubt_is_told(estimate):
     keep_more = "import time\nheld = []\nwhile True:\n    held.append(torch.ones(2**19).cuda())\n"
     grows = keep_more + "    train(steps=1)\n    time.sleep(0.1)\n"
     run = estimate(TRAIN_FOREVER + grows, "--timeout", "12")
-    assert run.code == 0, run.text
-    assert run.estimate["settled"] is False
+    assert run.code == 5, run.text
+    assert (run.estimate["settled"], run.estimate["undetermined"]["reason"]) == (False, "timeout")
     assert any("--timeout" in warning for warning in run.estimate["warnings"])
