@@ -21,6 +21,7 @@ _ONLY_REPORTED = frozenset(
         "the list of what is not modelled",
         "the list of assumed values",
         "the record of the job's exception",
+        "the roles of tensors",
     }
 )
 _LAUNCHERS = {"torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate", "deepspeed", "mpirun"}

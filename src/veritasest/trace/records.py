@@ -17,7 +17,7 @@
 | step        | agent        | after each optimizer step |
 | oom         | agent        | PyTorch raised torch.OutOfMemoryError |
 | exception   | agent        | an exception nobody caught |
-| own_error   | agent/native | an error of VeritasEst's own in the job's process; that part is off from then on |
+| own_error   | agent        | an error of VeritasEst's own in the job's process; that part of the agent is now off |
 | batches     | agent        | with the end, once per DataLoader: how its batches varied |
 | stage       | agent        | the peak has settled, or a later stage of the default run begins |
 | observed    | agent        | with the end: what of the job's life was seen |
