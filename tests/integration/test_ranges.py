@@ -159,3 +159,33 @@ def test_the_simulation_reproduces_pytorch_on_the_emulated_device(estimate, tmp_
     assert found is not None
     assert found.peak_bytes == run.estimate["peak"]["reserved_bytes"]
     assert len({stream for _, _, _, stream in rows}) == 2
+
+
+# Evaluation at a larger batch finds equal blocks in several segments; which one it takes decides what is left whole.
+EVALUATES = """
+import torch
+from torch import nn
+
+convolutions = nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2))
+classifier = nn.Sequential(nn.Linear(9216, 128), nn.ReLU(), nn.Dropout(0.5), nn.Linear(128, 10), nn.LogSoftmax(dim=1))
+model = nn.Sequential(convolutions, nn.Dropout(0.25), nn.Flatten(), classifier).cuda()
+optimizer = torch.optim.Adadelta(model.parameters())
+for step in range(4):
+    optimizer.zero_grad()
+    model(torch.randn(64, 1, 28, 28).cuda()).mean().backward()
+    optimizer.step()
+model.eval()
+with torch.no_grad():
+    for batch in range(2):
+        model(torch.randn(1000, 1, 28, 28).cuda()).sum().item()
+"""
+
+
+def test_other_addresses_give_what_the_simulation_says(estimate):
+    """An H200 shows both figures for `pytorch/examples` mnist, whose layers and batches these are."""
+    usual = estimate(EVALUATES, "--until-exit").estimate
+    other = estimate(EVALUATES, "--until-exit", VERITASEST_ADDRESSES="upwards").estimate
+    low, high = usual["needs"]["address_range_bytes"]
+    assert (usual["peak"]["reserved_bytes"], other["peak"]["reserved_bytes"]) == (low, high)
+    assert other["needs"]["address_range_bytes"] == [low, high]
+    assert (usual["needs"]["timing_range_bytes"], len(usual["runs"])) == (None, 1)
