@@ -200,6 +200,8 @@ void vest_synchronize(void)
 /* The host waits for a copy to pageable memory: it goes through a buffer that the driver empties. */
 void vest_copy_issued(const void *to, const void *from, struct vest_stream *stream)
 {
+    if (!events_are_late())
+        return;
     if (vest_is_device(from) && vest_is_device(to)) {
         vest_use_stream(stream);
         vest_issue();
@@ -212,6 +214,8 @@ void vest_copy_issued(const void *to, const void *from, struct vest_stream *stre
 
 void vest_copy_waited(const void *to, const void *from)
 {
+    if (!events_are_late())
+        return;
     vest_use_stream(NULL);
     vest_issue();
     if (!vest_is_device(from) || !vest_is_device(to)) /* from device to device the host does not wait */
