@@ -44,12 +44,13 @@ def test_a_later_mount_hides_an_earlier_one_at_the_same_point() -> None:
 
 def test_root_gets_overlays_on_disks_and_the_kernels_own_as_they_are(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
-    disk.mkdir()
+    (disk / "archive").mkdir(parents=True)
     found = [
         Mount(point="/", kind="ext4", read_only=False),
         Mount(point="/proc", kind="proc", read_only=False),
         Mount(point=str(disk), kind="xfs", read_only=False),
         Mount(point=f"{disk}/archive", kind="xfs", read_only=True),
+        Mount(point=f"{disk}/hidden", kind="xfs", read_only=False),
     ]
     layer = tmp_path / "layer"
     steps = root_steps(found, layer, kept=["/cache"], work=[str(disk)])
@@ -59,6 +60,7 @@ def test_root_gets_overlays_on_disks_and_the_kernels_own_as_they_are(tmp_path: P
     assert at[f"{new}/cache"] == ["bind", "/cache", f"{new}/cache"]
     assert at[f"{new}{disk}"] == ["overlay", str(disk), f"{new}{disk}"]
     assert at[f"{new}{disk}/archive"][0] == "readonly"
+    assert f"{new}{disk}/hidden" not in at
     assert steps[-2:] == ["root", new]
 
 

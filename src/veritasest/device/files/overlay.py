@@ -64,7 +64,7 @@ def root_steps(found: Sequence[Mount], layer: Path, *, kept: Sequence[str], work
         target = f"{new}{mount.point}" if mount.point != "/" else str(new)
         if mount.point in _AS_THEY_ARE:
             steps += ["bind", mount.point, target]
-        elif below(mount.point, bound) or mount.point == str(new):
+        elif below(mount.point, bound) or not _present(mount.point):
             continue
         elif mount.kind in _KERNEL_TYPES:
             steps += ["bind", mount.point, target]
@@ -116,6 +116,15 @@ def _folders(folder: str, found: Sequence[Mount]) -> Iterator[tuple[str, bool]]:
 def _holder(path: str, found: Sequence[Mount]) -> Mount | None:
     holders = [mount for mount in found if below(path, [mount.point])]
     return max(holders, key=lambda mount: len(mount.point), default=None)
+
+
+def _present(point: str) -> bool:
+    """Not one that a later mount hides, or another user's that even root may not look into."""
+    try:
+        Path(point).stat()
+    except OSError:
+        return False
+    return True
 
 
 def _overlay(lower: str, target: str, place: Path, options: str, essential: bool) -> list[str]:
