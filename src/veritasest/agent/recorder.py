@@ -74,13 +74,14 @@ class Recorder:
 
     @guarded("a forked process")
     def _deactivate(self) -> None:
-        """In a forked child: what happens there is not the job's step."""
+        """In a forked child: what happens there is not the job's step, unless it turns out to use the GPU itself."""
         self._active = self._batches.active = False
 
     @guarded("watching the GPU")
     def _on_cuda(self) -> None:
         """The job touched the GPU for the first time."""
         torch = self._torch
+        self._active = self._batches.active = True
         rank = os.environ.get("RANK")
         self._trace.write(
             "process",
