@@ -20,10 +20,10 @@ def traced(script: Callable[[str], Path], tmp_path: Path) -> Callable[..., tuple
     def run(body: str, *python: str, name: str = "train.py") -> tuple[Run, list[dict[str, Any]]]:
         kept, answer = tmp_path / "trace.vest", tmp_path / "estimate.json"
         path = script(body) if name == "train.py" else script(body, name)
-        options = ["run", "--trace", str(kept), "--json", str(answer)]
+        options = ["run", "--budget", "1", "--trace", str(kept), "--json", str(answer)]
         done = call(*options, "--", sys.executable, *python, str(path), cwd=tmp_path)
         estimate = json.loads(answer.read_text()) if answer.exists() else None
-        records = [json.loads(line) for line in kept.read_text().splitlines()]
+        records = [json.loads(line) for line in kept.read_text().splitlines() if line]
         ended = Run(code=done.returncode, stdout=done.stdout, stderr=done.stderr.decode(), estimate=estimate)
         return ended, records
 
@@ -51,7 +51,7 @@ def test_the_job_is_watched_whatever_it_does_before_importing_torch(traced: Trac
     run, records = traced(f"{first}\n{TRAIN_FOREVER}\ntrain()")
     assert run.code == 0, run.text
     assert run.estimate is not None
-    assert (run.estimate["steps"], run.estimate["settled"]) == (3, True)
+    assert (run.estimate["steps"] >= 3, run.estimate["settled"]) == (True, True)
     assert len(of_kind(records, "process")) == 1
 
 
@@ -62,7 +62,7 @@ def test_the_agent_starts_where_python_does_not_look_for_it(traced: Traced, opti
     run, records = traced(body, *options)
     assert run.code == 0, run.text
     assert run.estimate is not None
-    assert (run.estimate["steps"], run.estimate["settled"]) == (3, True)
+    assert (run.estimate["steps"] >= 3, run.estimate["settled"]) == (True, True)
     assert not of_kind(records, "own_error")
 
 
@@ -95,7 +95,8 @@ def broken(*_args, **_kwargs):
 train()
 """
     run, records = traced(body)
-    assert run.code == 0, run.text
+    # Without the history or the roles the report is shorter; without values, nobody knows what the job would have done.
+    assert run.code == (5 if "values" in where else 0), run.text
     assert run.estimate is not None
     assert run.estimate["steps"] >= 3
     errors = of_kind(records, "own_error")
@@ -118,11 +119,11 @@ train(steps=5)
 print("batches", sum(1 for _ in DataLoader(torch.zeros(64, 4), batch_size=8)))
 """
     run, records = traced(body)
-    assert run.code == 0, run.text
+    assert run.code == 5, run.text
     # The batch that ours had in hand when it failed is gone; all others arrive.
     assert "batches 7" in run.text
     wheres = [error["where"] for error in of_kind(records, "own_error")]
-    assert wheres == ["the hook after an optimizer step", "batches"]
+    assert wheres == ["the end of an optimizer step", "a DataLoader's batches"]
     assert of_kind(records, "end")
 
 

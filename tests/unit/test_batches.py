@@ -238,6 +238,17 @@ def test_a_partial_last_batch_is_run_and_is_no_variation() -> None:
     assert job.record()["varied"] is False
 
 
+def test_a_cut_epoch_is_ending_until_it_has_ended() -> None:
+    job = Job()
+    iterator = job.iterator(Loader([tensor(4, 8)] * 100, samples=400, size=4))
+    ending = []
+    while (batch := next(iterator, None)) is not None:
+        job.train(batch)
+        ending.append(job.batches.is_ending())
+    assert ending == [False, False, False, True, True, True]
+    assert job.batches.is_ending() is False
+
+
 def test_later_epochs_are_cut_as_well() -> None:
     loader = Loader([tensor(4, 8)] * 100, samples=400, size=4)
     job = Job()

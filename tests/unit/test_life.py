@@ -314,8 +314,7 @@ def paced(rule: StopRule = DEFAULT, *, seconds_a_step: float = 1.0, steps: int =
     found = []
     for step in range(1, steps + 1):
         clock.now += seconds_a_step
-        options = {"gathering": False, "waiting": False, **state}
-        decision = pace.on_step(step=step, quiet_steps=step - 1, **options)
+        decision = pace.on_step(step=step, quiet_steps=step - 1, **state)
         found.append((pace.stage, decision))
         if decision is Decision.END:
             break
@@ -342,13 +341,14 @@ def test_batches_that_vary_keep_the_job_as_it_is() -> None:
     assert {stage for stage, _ in paced(gathering=True)} == {Stage.SETTLING, Stage.AS_IT_IS}
 
 
-def test_a_batch_of_interest_is_waited_for_but_not_for_ever() -> None:
-    assert len(paced(waiting=True)) == len(paced()) + 5  # the last budget once more
+@pytest.mark.parametrize("unfinished", ["waiting", "ending"])
+def test_an_epoch_that_is_about_to_end_is_waited_for_but_not_for_ever(unfinished: str) -> None:
+    assert len(paced(**{unfinished: True})) == len(paced()) + 10  # 15 s in place of the last budget of 5
 
 
 def test_a_peak_that_never_settles_is_never_ended() -> None:
     pace = Pace(DEFAULT, clock=Clock())
-    decisions = {pace.on_step(step=step, quiet_steps=0, gathering=False, waiting=False) for step in range(1, 500)}
+    decisions = {pace.on_step(step=step, quiet_steps=0) for step in range(1, 500)}
     assert decisions == {Decision.GO_ON}
 
 
@@ -368,7 +368,7 @@ def test_a_long_evaluation_does_not_hold_up_the_forward_stage() -> None:
     clock = Clock()
     pace = Pace(DEFAULT, clock=clock)
     for step in (1, 2, 3):
-        pace.on_step(step=step, quiet_steps=step, gathering=False, waiting=False)
+        pace.on_step(step=step, quiet_steps=step)
     clock.now += 60.0
     pace.on_batch()
     assert pace.stage is Stage.FORWARD

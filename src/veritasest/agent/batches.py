@@ -264,6 +264,10 @@ class Batches:
             book.held += 1
         return bool(waiting)
 
+    def is_ending(self) -> bool:
+        """Whether an epoch that was cut has not come to its end yet."""
+        return any(one_pass.is_cut and one_pass.trains and one_pass.delivered for one_pass in self._all_passes())
+
     @property
     def _varied(self) -> bool:
         return any(book.varied and book.steps >= 2 for book in self._books)

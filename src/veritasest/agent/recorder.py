@@ -199,6 +199,7 @@ class Recorder:
             quiet_steps=quiet,
             gathering=self._batches.is_gathering(self._steps, quiet),
             waiting=self._batches.is_waiting(),
+            ending=self._batches.is_ending(),
         )
         if decision is Decision.MOVE_ON:
             self._look_further()
@@ -223,7 +224,7 @@ class Recorder:
     @guarded("leaving the job's loops")
     def _leave(self) -> bool:
         left = self._loop_control().leave()
-        return self._frameworks.leave() or left
+        return self._frameworks.leave() or left or self._batches.is_ending()
 
     def _loop_control(self) -> LoopControl:
         if self._control is None:

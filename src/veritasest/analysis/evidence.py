@@ -14,7 +14,8 @@ from veritasest.units import format_bytes
 
 REPORT = "this is a fault of VeritasEst: please report it, with the trace"
 
-# Parts of the agent that add to the report and decide nothing. The peak and the course of the job are known without.
+# Parts of the agent that add to the report, or move the job on to what has not run yet. The peak and the course of the
+# job are known without them, and what was not reached is named.
 _ONLY_REPORTED = frozenset(
     {
         "the allocator's history",
@@ -22,6 +23,9 @@ _ONLY_REPORTED = frozenset(
         "the list of assumed values",
         "the record of the job's exception",
         "the roles of tensors",
+        "following the job's loops",
+        "moving the job on",
+        "leaving the job's loops",
     }
 )
 _LAUNCHERS = {"torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate", "deepspeed", "mpirun"}

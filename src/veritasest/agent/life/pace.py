@@ -19,6 +19,9 @@ from enum import Enum
 
 from veritasest.agent.stop import StopRule
 
+QUIET_STEPS = 2
+LONGEST_ENDING_S = 15.0  # for an epoch that is about to end, beyond the budget
+
 
 class Stage(str, Enum):
     SETTLING = "settling"
@@ -78,15 +81,17 @@ class Pace:
         self._begun = self._stage_begun = clock()
         self._steps_since_move = 0
 
-    def on_step(self, *, step: int, quiet_steps: int, gathering: bool, waiting: bool) -> Decision:
+    def on_step(
+        self, *, step: int, quiet_steps: int, gathering: bool = False, waiting: bool = False, ending: bool = False
+    ) -> Decision:
         """`quiet_steps`: since the last new peak. `gathering`: batches vary and have not been seen for long enough.
-        `waiting`: a loader has still to hand out a batch of interest."""
+        `waiting`: a loader has still to hand out a batch of interest. `ending`: an epoch is about to end."""
         self._steps_since_move += 1
         if self._rule.quiet:
             self._by_the_clock(step, quiet_steps, gathering)
         else:
             self._by_the_step(step)
-        return self._decide(step, quiet_steps, waiting)
+        return self._decide(step, quiet_steps, waiting=waiting, ending=ending)
 
     def on_batch(self) -> None:
         """A loader is about to hand out a batch: an evaluation may go on for long without a step."""
@@ -115,13 +120,13 @@ class Pace:
         if step == self._rule.leave_from:
             self._enter(Stage.LEAVING)
 
-    def _decide(self, step: int, quiet_steps: int, waiting: bool) -> Decision:
+    def _decide(self, step: int, quiet_steps: int, *, waiting: bool, ending: bool) -> Decision:
         if not self._rule.quiet:
             if self._rule.steps is not None and step >= self._rule.steps:
                 return Decision.END
         elif self.stage is Stage.LEAVING and self._is_over():
-            unfinished = waiting or quiet_steps < QUIET_STEPS
-            return Decision.GO_ON if unfinished and not self._is_over(times=2) else Decision.END
+            unfinished = waiting or ending or quiet_steps < QUIET_STEPS
+            return Decision.GO_ON if unfinished and not self._is_over(at_least_s=LONGEST_ENDING_S) else Decision.END
         if self.stage in (Stage.SETTLING, Stage.AS_IT_IS) or waiting:
             return Decision.GO_ON
         if min(quiet_steps, self._steps_since_move) < QUIET_STEPS:
@@ -140,8 +145,5 @@ class Pace:
         limits = {Stage.AS_IT_IS: self.budget.as_it_is_s, Stage.FORWARD: self.budget.forward_s}
         return limits.get(self.stage, self.budget.leaving_s)
 
-    def _is_over(self, times: int = 1) -> bool:
-        return self._clock() - self._stage_begun > times * self._limit_s()
-
-
-QUIET_STEPS = 2
+    def _is_over(self, at_least_s: float = 0.0) -> bool:
+        return self._clock() - self._stage_begun > max(self._limit_s(), at_least_s)
