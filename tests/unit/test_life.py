@@ -15,6 +15,7 @@ from veritasest.agent.life.conditions import Condition, NotUnderstood
 from veritasest.agent.life.control import LoopControl
 from veritasest.agent.life.loops import place_of
 from veritasest.agent.life.pace import Budget, Decision, Pace, Stage
+from veritasest.agent.life.settling import Settling
 from veritasest.agent.stop import StopRule
 
 NANO = """\
@@ -334,7 +335,7 @@ def test_a_job_that_starts_slowly_is_given_more_time() -> None:
     assert Budget.after(3.0, None).total_s == 14.0
     assert Budget.after(40.0, None).total_s == 60.0
     assert Budget.after(4000.0, None).total_s == 90.0
-    assert Budget.after(40.0, 6.0).as_it_is_s == 3.0
+    assert Budget.after(40.0, 6.0).total_s == 6.0
 
 
 def test_batches_that_vary_keep_the_job_as_it_is() -> None:
@@ -372,3 +373,37 @@ def test_a_long_evaluation_does_not_hold_up_the_forward_stage() -> None:
     clock.now += 60.0
     pace.on_batch()
     assert pace.stage is Stage.FORWARD
+
+
+def test_a_job_that_still_grows_is_run_on_as_it_is() -> None:
+    clock = Clock()
+    pace = Pace(DEFAULT, clock=clock)
+    for step in (1, 2, 3):
+        pace.on_step(step=step, quiet_steps=step)
+    clock.now += 60.0
+    pace.on_step(step=4, quiet_steps=0)
+    pace.on_batch()
+    assert pace.stage is Stage.AS_IT_IS
+
+
+def memory(peak: int, held: int) -> list[dict[str, int]]:
+    return [{"allocated_peak_bytes": peak, "reserved_peak_bytes": peak, "allocated_bytes": held}]
+
+
+def test_steps_without_a_new_peak_are_counted() -> None:
+    settling = Settling()
+    assert [settling.on_step(memory(peak, 5)) for peak in (9_000, 9_000, 9_500, 9_500, 9_100)] == [0, 1, 0, 1, 2]
+
+
+def test_a_list_of_losses_does_not_keep_a_job_from_settling() -> None:
+    settling = Settling()
+    gib = 2**30
+    quiet = [settling.on_step(memory(gib + 512 * step, gib // 2 + 512 * step)) for step in range(100)]
+    assert min(quiet[50:]) > 40
+
+
+def test_memory_that_grows_with_every_step_below_the_peak_is_not_quiet() -> None:
+    settling = Settling()
+    gib = 2**30
+    quiet = [settling.on_step(memory(10 * gib, gib + 10 * 2**20 * step)) for step in range(20)]
+    assert quiet[8:] == [0] * 12  # eight steps make a trend

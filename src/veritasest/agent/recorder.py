@@ -17,20 +17,16 @@ from functools import wraps
 from typing import Any
 
 from veritasest.agent import frames, roles, unmodelled
-from veritasest.agent.batches import Batches
 from veritasest.agent.guard import guarded
 from veritasest.agent.history import History
 from veritasest.agent.imports import after_import
-from veritasest.agent.life.control import LoopControl, NotReached
-from veritasest.agent.life.frameworks import Frameworks
-from veritasest.agent.life.pace import Decision, Pace, Stage
+from veritasest.agent.life.course import Course
 from veritasest.agent.life.phases import CAPTURES, CHECKPOINTS, EVALUATIONS, Phases
+from veritasest.agent.life.settling import Settling
 from veritasest.agent.stop import StopRule
 from veritasest.trace.writer import TraceWriter
 
-NEGLIGIBLE = 10_000  # a peak higher by less than this fraction of it is no new one: a list of losses grows for ever
 BACKWARDS_WITHOUT_STEP = 50  # of a job that has an optimizer, before it counts as one that updates by hand
-STEPS_OF_COUNTERS = 2  # after which the job's own counters are looked up, to know where they began
 
 
 class Recorder:
@@ -39,12 +35,10 @@ class Recorder:
     def __init__(self, *, torch: Any, trace: TraceWriter, rule: StopRule) -> None:
         self._torch = torch
         self._trace = trace
-        self._rule = rule
-        self._pace = Pace(rule, on_stage=self._on_stage)
-        self._batches = Batches(level=self._level, on_batch=self._pace.on_batch)
+        self._course = Course(rule, level=self._level, on_stage=self._on_stage)
+        self._batches = self._course.batches
+        self._settling = Settling()
         self._phases = Phases()
-        self._control: LoopControl | None = None
-        self._frameworks = Frameworks(self._pace)
         self._history: History | None = None
         self._values: Any = None
         self._cuda = False
@@ -52,8 +46,6 @@ class Recorder:
         self._roles: dict[str, list[int]] = {}
         self._steps = 0
         self._steps_of: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        self._peak = (0, 0)
-        self._steps_since_new_peak = 0
         self._optimizers = self._backwards = 0
         self._updates_by_hand = True  # until an optimizer steps
         self._active = True
@@ -67,7 +59,7 @@ class Recorder:
         self._watch_backward()
         self._watch_optimizers(optimizer.Optimizer)
         self._phases.install(self._torch)
-        self._frameworks.install()
+        self._course.frameworks.install()
         self._torch.cuda._lazy_call(self._on_cuda)
         os.register_at_fork(after_in_child=self._deactivate)
         atexit.register(self._at_exit)
@@ -184,76 +176,20 @@ class Recorder:
         memory = self._memory()
         for device, numbers in memory.items():
             self._trace.write("step", step=self._steps, device=device, **numbers)
-        self._notice_peak(list(memory.values()))
-        self._batches.on_step(quiet_steps=self._steps_since_new_peak)
+        quiet_steps = self._settling.on_step(list(memory.values()))
         if self._values is not None:
             self._values.on_step()
-        self._move_on()
+        reason = self._course.on_step(self._steps, quiet_steps)
+        if reason is not None:
+            self._end_job(reason)
 
-    def _move_on(self) -> None:
-        """Where the job goes from here."""
-        quiet = self._steps_since_new_peak
-        self._follow_loops()
-        decision = self._pace.on_step(
-            step=self._steps,
-            quiet_steps=quiet,
-            gathering=self._batches.is_gathering(self._steps, quiet),
-            waiting=self._batches.is_waiting(),
-            ending=self._batches.is_ending(),
-        )
-        if decision is Decision.MOVE_ON:
-            self._look_further()
-        elif decision is Decision.LEAVE and not self._leave():
-            decision = Decision.END
-        if decision is Decision.END:
-            self._end_job("settled" if self._rule.quiet and quiet >= self._rule.quiet else "steps")
-
-    @guarded("following the job's loops")
-    def _follow_loops(self) -> None:
-        if self._steps <= STEPS_OF_COUNTERS and self._rule.quiet:
-            self._loop_control().note_counters()
-        for iterator, count in self._batches.take_left_out():
-            self._loop_control().skip_indices(iterator, count)
-            self._frameworks.skip(count)
-
-    @guarded("moving the job on")
-    def _look_further(self) -> bool:
-        control = self._loop_control()
-        return control.reach_next() or control.shorten()
-
-    @guarded("leaving the job's loops")
-    def _leave(self) -> bool:
-        left = self._loop_control().leave()
-        return self._frameworks.leave() or left or self._batches.is_ending()
-
-    def _loop_control(self) -> LoopControl:
-        if self._control is None:
-            self._control = LoopControl()
-        return self._control
-
-    def _on_stage(self, stage: Stage) -> None:
-        budget = self._pace.budget
-        self._trace.write(
-            "stage", stage=stage.value, step=self._steps, budget_s=round(budget.total_s, 1) if budget else None
-        )
-        if stage is Stage.FORWARD:
-            self._batches.begin_forward(self._steps)
+    def _on_stage(self, stage: str, step: int, budget_s: float | None) -> None:
+        self._trace.write("stage", stage=stage, step=step, budget_s=budget_s)
 
     def _level(self) -> tuple[int, int, int]:
         numbers = list(self._memory().values())
         keys = ("allocated_bytes", "allocated_peak_bytes", "reserved_peak_bytes")
         return tuple(sum(one[key] for one in numbers) for key in keys)  # type: ignore[return-value]
-
-    def _notice_peak(self, memory: list[dict[str, int]]) -> None:
-        """The script may reset PyTorch's own peaks; ours only grow."""
-        now = tuple(
-            max([numbers[key] for numbers in memory], default=0)
-            for key in ("allocated_peak_bytes", "reserved_peak_bytes")
-        )
-        is_new = any(new > old + old // NEGLIGIBLE for new, old in zip(now, self._peak, strict=True))
-        self._steps_since_new_peak = 0 if is_new else self._steps_since_new_peak + 1
-        if is_new:
-            self._peak = (max(now[0], self._peak[0]), max(now[1], self._peak[1]))
 
     # Memory
 
@@ -293,7 +229,7 @@ class Recorder:
         for fields in self._batches.records(ended_by_itself=reason == "exit"):
             self._trace.write("batches", **fields)
         self._write_observed()
-        for missed in self._not_reached(reason):
+        for missed in [] if reason == "exit" else self._course.not_reached():
             self._trace.write("not_reached", what=missed.what, file=missed.file, line=missed.line)
         for device, memory in (self._memory() or {0: {}}).items():
             self._trace.write(
@@ -312,12 +248,6 @@ class Recorder:
             evaluation_batches=self._batches.evaluated(),
             **{what: self._phases.counts[what] for what in (EVALUATIONS, CHECKPOINTS, CAPTURES)},
         )
-
-    @guarded("what was not reached", instead=lambda _self, _reason: [])
-    def _not_reached(self, reason: str) -> list[NotReached]:
-        if reason == "exit":
-            return []
-        return [*self._loop_control().not_reached(), *self._frameworks.not_reached()]
 
     def _end_job(self, reason: str) -> None:
         self._write_end(reason)

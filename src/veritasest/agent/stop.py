@@ -20,6 +20,11 @@ class StopRule:
     forward_from: int | None = None
     leave_from: int | None = None
 
+    @property
+    def moves_on(self) -> bool:
+        """Whether the job may be moved on to later parts of its life."""
+        return bool(self.quiet) or self.forward_from is not None
+
     @classmethod
     def parse(cls, text: str) -> StopRule:
         """From VERITASEST_STOP: "until_exit", or fields such as "steps=5" and "steps=3;quiet=2;budget_s=10"."""

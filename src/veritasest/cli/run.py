@@ -4,6 +4,9 @@
   veritasest run --gpu h200 train.py --batch-size 64       (python implied; also: -m package.module)
   veritasest run --memory 16GiB -- torchrun --nproc-per-node 1 train.py
 
+The whole life of the job is observed: once its peak has settled it runs on as it is, then repeated parts are skipped,
+so that the script gets to its own evaluation, saving and end. What could not be reached is named.
+
 What the job writes, renames or deletes is held back in a private layer and discarded; --allow-writes lets it happen.
 
 Options end at the first word that is not one, or at `--`; all that follows is the command, as it would be typed.

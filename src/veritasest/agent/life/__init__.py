@@ -2,6 +2,8 @@
 
 | file | what |
 |---|---|
+| `course.py` | where the job goes after each step |
+| `settling.py` | whether its memory has stopped growing |
 | `pace.py` | the stages of a run, by budgets in seconds |
 | `control.py` | moves the job's own loops on |
 | `loops.py`, `conditions.py` | what the source says of a loop, and when its conditions hold |

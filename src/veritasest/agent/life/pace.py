@@ -20,7 +20,7 @@ from enum import Enum
 from veritasest.agent.stop import StopRule
 
 QUIET_STEPS = 2
-LONGEST_ENDING_S = 15.0  # for an epoch that is about to end, beyond the budget
+LONGEST_ENDING_S = 15.0  # for an epoch or a loop that is about to end, beyond the budget
 
 
 class Stage(str, Enum):
@@ -51,7 +51,7 @@ class Budget:
     @classmethod
     def after(cls, elapsed_s: float, chosen_s: float | None) -> Budget:
         if chosen_s is not None:
-            return cls(as_it_is_s=chosen_s / 2, forward_s=chosen_s / 2, leaving_s=chosen_s / 2)
+            return cls(as_it_is_s=chosen_s / 3, forward_s=chosen_s / 3, leaving_s=chosen_s / 3)
         return cls(
             as_it_is_s=min(max(4.0, 0.5 * elapsed_s), 30.0),
             forward_s=min(max(5.0, 0.5 * elapsed_s), 30.0),
@@ -80,12 +80,14 @@ class Pace:
         self._clock = clock
         self._begun = self._stage_begun = clock()
         self._steps_since_move = 0
+        self._settled = False
 
     def on_step(
         self, *, step: int, quiet_steps: int, gathering: bool = False, waiting: bool = False, ending: bool = False
     ) -> Decision:
         """`quiet_steps`: since the last new peak. `gathering`: batches vary and have not been seen for long enough.
-        `waiting`: a loader has still to hand out a batch of interest. `ending`: an epoch is about to end."""
+        `waiting`: a loader has still to hand out a batch of interest. `ending`: an epoch, or the job's
+        loops, are about to end."""
         self._steps_since_move += 1
         if self._rule.quiet:
             self._by_the_clock(step, quiet_steps, gathering)
@@ -95,7 +97,7 @@ class Pace:
 
     def on_batch(self) -> None:
         """A loader is about to hand out a batch: an evaluation may go on for long without a step."""
-        if self._rule.quiet and self.stage is Stage.AS_IT_IS and self._is_over():
+        if self._rule.quiet and self._settled and self.stage is Stage.AS_IT_IS and self._is_over():
             self._enter(Stage.FORWARD)
 
     def left_s(self) -> float:
@@ -103,13 +105,13 @@ class Pace:
         return max(self._limit_s() - (self._clock() - self._stage_begun), 0.0)
 
     def _by_the_clock(self, step: int, quiet_steps: int, gathering: bool) -> None:
-        settled = step >= (self._rule.steps or 0) and quiet_steps >= self._rule.quiet
+        settled = self._settled = step >= (self._rule.steps or 0) and quiet_steps >= self._rule.quiet
         if self.stage is Stage.SETTLING and settled:
             self.budget = Budget.after(self._clock() - self._begun, self._rule.budget_s)
             self._enter(Stage.AS_IT_IS)
         if gathering and self.stage is Stage.AS_IT_IS:
             return
-        if self.stage is Stage.AS_IT_IS and self._is_over():
+        if self.stage is Stage.AS_IT_IS and self._is_over() and settled:
             self._enter(Stage.FORWARD)
         elif self.stage is Stage.FORWARD and self._is_over() and settled:
             self._enter(Stage.LEAVING)
