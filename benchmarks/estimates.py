@@ -18,6 +18,7 @@ from fnmatch import fnmatch
 
 import joblists
 from estimating import run_estimate
+from repeats import read_repeats
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from store import Store
@@ -118,11 +119,18 @@ def main() -> int:
     parser.add_argument("--kind", choices=KINDS, default="peaks")
     parser.add_argument("--families", nargs="+", metavar="NAME", choices=joblists.families(), help="lists of jobs/")
     parser.add_argument("--only", metavar="PATTERN", default="*", help="jobs like '*vgg*adam *'")
+    parser.add_argument("--repeats", action="store_true", help="only the jobs of repeats.txt")
+    parser.add_argument("--drawn", type=int, metavar="N", help="only N of them, drawn by a hash of the job's line")
     parser.add_argument("--parallel", type=int, default=os.cpu_count(), metavar="N", help="estimates at a time")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
     parser.add_argument("--keep", action="store_true", help="take results of other builds for good, instead of anew")
     args = parser.parse_args()
     todo = [task for task in tasks(args.kind, args.families) if fnmatch(task.job.line, args.only)]
+    if args.repeats:
+        todo = [task for task in todo if task.job.line in read_repeats()]
+    if args.drawn is not None:
+        chosen = {job.line for job in joblists.drawn(task.job for task in todo)[: args.drawn]}
+        todo = [task for task in todo if task.job.line in chosen]
     if not todo:
         print(f"no job matches: --kind {args.kind} --families {args.families} --only {args.only!r}", file=sys.stderr)
         return 2
