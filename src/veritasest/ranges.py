@@ -55,9 +55,11 @@ def _with_late_events(job: Job, path: Path, unlimited: Seen, found: Spread) -> S
     found = replace(found, runs=(late.run,))
     if late.judgement.verdict != "fits" or late.steps < unlimited.steps:
         return replace(found, warnings=(TIMING_UNKNOWN,))
-    reserved = sorted((unlimited.peak.reserved_bytes, late.peak.reserved_bytes))
-    if reserved[0] < reserved[1]:
-        found = replace(found, needs=replace(found.needs, timing_range_bytes=(reserved[0], reserved[1])))
+    # Blocks that come back late tie with others than those that come back at once.
+    elsewhere = analysis.address_range(late.trace) or ()
+    reserved = sorted((unlimited.peak.reserved_bytes, late.peak.reserved_bytes, *elsewhere[1:]))
+    if reserved[0] < reserved[-1]:
+        found = replace(found, needs=replace(found.needs, timing_range_bytes=(reserved[0], reserved[-1])))
     available = job.gpu.available_bytes - analysis.libraries_bytes(unlimited.trace)
     if found.decides.judgement.verdict != "fits" or late.peak.reserved_bytes <= available:
         return found
