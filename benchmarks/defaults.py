@@ -1,7 +1,8 @@
 """Figures of the default options against the whole job, and of the ranges against repeated runs: pure functions.
 
 A user types `veritasest run` without `--until-exit`; the job on the GPU runs to its own end. What was not observed by
-then has to be named: an estimate that is too low by more than `TOLERATED_PERCENT` and names nothing is a wrong answer.
+then has to be named: an estimate that is too low by more than `TOLERATED_PERCENT`, names nothing and reports no range
+that reaches the truth is a wrong answer.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ RANGES = ("timing_range_bytes", "address_range_bytes")  # what the GPU itself do
 
 
 def bounds(estimate: dict) -> tuple[int, int] | None:
-    """The lowest and the highest of the point estimate and its ranges; None without an answer."""
+    """The point estimate moved by all of its ranges, as the report adds them up; None without an answer."""
     point = estimate.get("reserved_bytes")
     if point is None or estimate["verdict"] not in ANSWERS:
         return None
-    ends = [end for name in RANGES for end in estimate.get(name) or ()]
-    return min([point, *ends]), max([point, *ends])
+    known = [estimate[name] for name in RANGES if estimate.get(name)]
+    return point + sum(min(low - point, 0) for low, _ in known), point + sum(max(high - point, 0) for _, high in known)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +50,12 @@ class WholeJob:
     @property
     def is_named(self) -> bool:
         return bool(self.job.estimate.get("not_reached"))
+
+    @property
+    def is_said(self) -> bool:
+        """Whether the estimate names what was not reached, or reports a range that reaches the truth."""
+        upper = self.upper_bytes
+        return self.is_named or (upper is not None and error_percent(upper, self.pair[1]) >= -TOLERATED_PERCENT)
 
     @property
     def is_too_low(self) -> bool:
@@ -80,7 +87,7 @@ def whole_job_figures(jobs: Sequence[WholeJob]) -> dict:
     return errors(pairs) | {
         "undetermined": sum(job.job.estimate.get("verdict") == "undetermined" for job in jobs),
         "too_low": len(low),
-        "too_low_unnamed": sum(not job.is_named for job in low),
+        "too_low_unnamed": sum(not job.is_said for job in low),
         "not_reached_named": sum(job.is_named for job in jobs),
         "pef_percent": share_below([size for size, _ in pairs], truths),
         "pef_upper_percent": share_below([job.upper_bytes for job in jobs], truths),
