@@ -58,10 +58,10 @@ def estimate(
 ) -> Estimate:
     """Runs `command` on an emulated `gpu` and returns what it needs.
 
-    `memory` overrides the GPU's capacity ("16GiB" or bytes). The job's whole life is observed, repeated
-    parts skipped, for at most `budget_s` once its peak has settled; or it is ended after `steps` optimizer steps, or,
-    with `until_exit`, by itself. `timeout_s` bounds each run. `minimum` also searches the smallest capacity at which the
-    job completes (up to 8 more runs).
+    `memory` overrides the GPU's capacity ("16GiB" or bytes). The job's whole life is observed, repeated parts skipped,
+    for at most `budget_s` once its peak has settled; or it is ended after `steps` optimizer steps, or, with
+    `until_exit`, by itself. `timeout_s` bounds each run. `minimum` also searches the smallest capacity at which the job
+    completes (up to 8 more runs).
 
     `values`: "auto" computes the values that steer the program where that is cheap, and assumes the others; "real"
     computes all of them on the CPU, "real:MODULE" those of one submodule, within `host_memory`; "off" none. `assume`
