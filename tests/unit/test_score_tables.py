@@ -57,7 +57,7 @@ def test_the_readme_says_how_the_default_options_do(folder: Path, readme: Module
     said = readme.default_line(summary_of(folder)["default"]["all"])
     assert "3 jobs: 33.3 % exact" in said
     assert "1 more than 2 % too low, 0 of them without naming" in said
-    assert said.endswith("at the upper end of the range, 66.67 %.")
+    assert said.endswith("upper end of their range: 66.67 %.")
 
 
 def test_the_readme_gets_both_blocks_and_keeps_the_rest(folder: Path, readme: ModuleType) -> None:
