@@ -375,6 +375,16 @@ def test_a_long_evaluation_does_not_hold_up_the_forward_stage() -> None:
     assert pace.stage is Stage.FORWARD
 
 
+def test_batches_that_vary_keep_the_job_as_it_is_between_steps_too() -> None:
+    clock = Clock()
+    pace = Pace(DEFAULT, clock=clock)
+    for step in (1, 2, 3):
+        pace.on_step(step=step, quiet_steps=step, gathering=True)
+    clock.now += 60.0
+    pace.on_batch()
+    assert pace.stage is Stage.AS_IT_IS
+
+
 def test_a_job_that_still_grows_is_run_on_as_it_is() -> None:
     clock = Clock()
     pace = Pace(DEFAULT, clock=clock)

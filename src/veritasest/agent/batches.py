@@ -161,7 +161,7 @@ class Batches:
             return following(iterator)
         except StopIteration:
             if one_pass.delivered and not one_pass.is_cut:
-                one_pass.book.complete = one_pass.book.last_seen = True
+                one_pass.book.complete = True
             self._end_pass(one_pass)
             self._start_pass(iterator, one_pass.book)
             raise
@@ -203,7 +203,6 @@ class Batches:
             book.is_endless = True
             one_pass.left = others
             return
-        book.last_seen = True
         self._leave_out(one_pass, unfetched)
 
     def _look_ahead(self, following: Callable[[Any], Any], iterator: Any, one_pass: _Pass, others: int) -> None:
@@ -216,7 +215,6 @@ class Batches:
         one_pass.error = rest.error
         self._leave_out(one_pass, rest.pulled - len(one_pass.queue))
         book.steps_after = 0
-        book.last_seen |= ended
         book.complete |= ended
         book.gave_up = not ended
 

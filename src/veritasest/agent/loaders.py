@@ -19,7 +19,7 @@ class Book:
         self.handed_out = self.skipped = self.elements = self.stretch = 0
         self.signatures: set[int] = set()
         self.varied = self.on_gpu = False
-        self.complete = self.last_seen = False  # an epoch was seen whole, or to its end
+        self.complete = False  # an epoch was seen whole
         self.gave_up = False  # the epoch is longer than the budget
         self.fresh = False  # handed out a batch since the last optimizer step
         self.steps = 0  # optimizer steps that batches of this loader led to

@@ -56,6 +56,10 @@ class _Way:
     rounds: int
     go: Callable[[], None]
 
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.file, self.branch.line
+
 
 class LoopControl:
     """`reached` holds the branches known to have run; it grows with every question."""
@@ -75,11 +79,11 @@ class LoopControl:
 
     def reach_next(self) -> bool:
         """Moves a loop on to the nearest branch that has not run. False: there is none that could be reached."""
-        ways = [way for running in self._loops() for way in self._ways(running) if self._key(way) not in self._tried]
+        ways = [way for running in self._loops() for way in self._ways(running) if way.place not in self._tried]
         if not ways:
             return False
         nearest = min(ways, key=lambda way: way.rounds)
-        self._tried.add(self._key(nearest))
+        self._tried.add(nearest.place)
         nearest.go()
         return True
 
@@ -204,7 +208,7 @@ class LoopControl:
                 return following, following + left * step, step, lambda count: _skip_to(values, count)
             if type(running.iterator) is enumerate:
                 counted = running.iterator
-                return now + 1, None, 1, lambda count: _set_index(counted, count)
+                return now + 1, None, 1, lambda count: _go_on_with(counted, count)
             return None
         reader = self._reader
         if reader is None or "." in name:
@@ -231,9 +235,6 @@ class LoopControl:
                     return True
         return False
 
-    def _key(self, way: _Way) -> tuple[str, int]:
-        return (way.file, way.branch.line)
-
 
 def _to_last_round(running: _Running) -> bool:
     """Whether the loop is in its last round, or will be next."""
@@ -250,7 +251,7 @@ def _skip_to(values: Any, count: int) -> None:
     frame_reader.skip(values, min(rounds, frame_reader.left_in(values) - 1))
 
 
-def _set_index(counted: Any, count: int) -> None:
+def _go_on_with(counted: Any, count: int) -> None:
     frame_reader.set_index(counted, count)
 
 

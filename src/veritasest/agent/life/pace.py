@@ -80,7 +80,7 @@ class Pace:
         self._clock = clock
         self._begun = self._stage_begun = clock()
         self._steps_since_move = 0
-        self._settled = False
+        self._may_skip = False  # as of the last step
 
     def on_step(
         self, *, step: int, quiet_steps: int, gathering: bool = False, waiting: bool = False, ending: bool = False
@@ -97,15 +97,12 @@ class Pace:
 
     def on_batch(self) -> None:
         """A loader is about to hand out a batch: an evaluation may go on for long without a step."""
-        if self._rule.quiet and self._settled and self.stage is Stage.AS_IT_IS and self._is_over():
+        if self._rule.quiet and self._may_skip and self.stage is Stage.AS_IT_IS and self._is_over():
             self._enter(Stage.FORWARD)
 
-    def left_s(self) -> float:
-        """Of the budget of this stage."""
-        return max(self._limit_s() - (self._clock() - self._stage_begun), 0.0)
-
     def _by_the_clock(self, step: int, quiet_steps: int, gathering: bool) -> None:
-        settled = self._settled = step >= (self._rule.steps or 0) and quiet_steps >= self._rule.quiet
+        settled = step >= (self._rule.steps or 0) and quiet_steps >= self._rule.quiet
+        self._may_skip = settled and not gathering
         if self.stage is Stage.SETTLING and settled:
             self.budget = Budget.after(self._clock() - self._begun, self._rule.budget_s)
             self._enter(Stage.AS_IT_IS)
