@@ -79,7 +79,7 @@ def only(letters: str, actions: str, sizes: list[int]) -> list[tuple[int, str, i
 
 
 def compare(job: Job, path: Path) -> None:
-    from veritasest.agent.history import LETTERS
+    from veritasest.engines.emulated.agent.history import LETTERS
 
     with gzip.open(path, "rt") as file:
         recorded = json.load(file)

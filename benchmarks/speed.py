@@ -21,7 +21,8 @@ from store import provenance
 from truth_files import HERE, RESULTS
 
 from veritasest import gpus
-from veritasest.device import environment, interpreter, libraries
+from veritasest.engines.emulated import environment, libraries
+from veritasest.launch import interpreter
 
 REPETITIONS = 3
 ITERATIONS = 3

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from veritasest.device.libraries import installed
+from veritasest.engines.emulated.libraries import installed
 from veritasest.errors import UnsupportedEnvironment
 
 TABLES = Path(__file__).parents[1] / "native" / "tables"

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from veritasest.device import StopRule, child_environment, inspect_build, installed
-from veritasest.device.libraries import plain_paths
+from veritasest.engines.emulated.environment import StopRule, child_environment
+from veritasest.engines.emulated.libraries import installed, plain_paths
 from veritasest.gpus import find
+from veritasest.launch.interpreter import inspect_build
 
 
 @contextmanager

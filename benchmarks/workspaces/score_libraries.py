@@ -320,7 +320,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.ask is not None:
         answer_rows(options.ask)
         return 0
-    from veritasest.device.libraries import installed
+    from veritasest.engines.emulated.libraries import installed
 
     rows = recorded()
     told = ask_stand_ins(rows, installed().libraries)

@@ -21,9 +21,9 @@ enum { FILE_INPUT = 257 }; /* Py_file_input */
 
 static const char start_code[] =
     "import sys\n"
-    "if 'veritasest.agent' not in sys.modules:\n"
+    "if 'veritasest.engines.emulated.agent' not in sys.modules:\n"
     "    import os\n"
-    "    path = os.path.join(os.environ['VERITASEST_HOME'], 'agent', 'inject', 'sitecustomize.py')\n"
+    "    path = os.path.join(os.environ['VERITASEST_HOME'], 'engines', 'emulated', 'agent', 'inject', 'sitecustomize.py')\n"
     "    with open(path, encoding='utf-8') as file:\n"
     "        exec(compile(file.read(), path, 'exec'), {'__name__': 'veritasest_start', '__file__': path})\n";
 

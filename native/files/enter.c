@@ -1,4 +1,4 @@
-/* Starts the job in a mount namespace of its own, where overlays catch all it writes (device/overlay.py plans them).
+/* Starts the job in a mount namespace of its own, where overlays catch all it writes (launch/files/overlay.py plans them).
  *
  *   veritasest-enter STATUS_FD step... exec command...
  *

@@ -1,4 +1,4 @@
-/* The interposer: keeps the user's files as they are where no overlay can be mounted (device/files/).
+/* The interposer: keeps the user's files as they are where no overlay can be mounted (launch/files/).
  *
  * Preloaded, it leads every C library call that names a file. What is only read is read where it is; what is written is
  * first copied into the layer, a folder (VERITASEST_LAYER) that mirrors the file system from its root. A deleted name is

@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from veritasest.api import estimate
     from veritasest.errors import Interrupted, TraceError, UnsupportedEnvironment, UsageError, VeritasEstError
-    from veritasest.result import Estimate
+    from veritasest.spec.estimate import Estimate
 
 __all__ = [
     "Estimate",
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Estimate": "veritasest.result",
+    "Estimate": "veritasest.spec.estimate",
     "estimate": "veritasest.api",
     "Interrupted": "veritasest.errors",
     "TraceError": "veritasest.errors",

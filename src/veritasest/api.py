@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from warnings import warn
 
-from veritasest import analysis, device, gpus
-from veritasest.device import Progress, StopRule
+from veritasest import analysis, gpus
+from veritasest.engines.emulated.environment import StopRule
 from veritasest.errors import Interrupted
 from veritasest.job import (
     Job,
@@ -26,8 +26,10 @@ from veritasest.job import (
     target_gpu,
     trace_path_for,
 )
+from veritasest.launch.launcher import Progress
 from veritasest.ranges import spread
-from veritasest.result import Estimate, FileChanges, GpuFacts, Needs, NotModelled, Part, Provenance, Run
+from veritasest.spec.estimate import Estimate, FileChanges, GpuFacts, Needs, NotModelled, Part, Provenance, Run
+from veritasest.spec.values import checked_values
 from veritasest.trace import HeldBack, Process, Trace, Unmodelled
 from veritasest.units import format_bytes, parse_bytes, with_article
 
@@ -77,7 +79,7 @@ def estimate(
     stop = stop_rule(steps, until_exit, timeout_s, budget_s)
     target = target_gpu(gpu, memory)
     host_bytes = parse_bytes(host_memory) if isinstance(host_memory, str) else host_memory
-    chosen = device.checked_values(values, assume or {}, host_bytes)
+    chosen = checked_values(values, assume or {}, host_bytes)
     job = prepare(command, target, stop, chosen, timeout_s, cwd, env, stdout, on_progress, allow_writes)
     if job.files.notice:
         on_notice(job.files.notice)

@@ -9,11 +9,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from veritasest import analysis, device, gpus
+from veritasest import analysis, gpus
 from veritasest.analysis import Judgement
-from veritasest.device import Progress, StopRule, Values
+from veritasest.engines.emulated.environment import StopRule, device_warnings
+from veritasest.engines.emulated.libraries import Installation, installed
 from veritasest.errors import Interrupted, UnsupportedEnvironment, UsageError
-from veritasest.result import Peak, Run
+from veritasest.launch.files import Files, choose_files
+from veritasest.launch.interpreter import Command, TorchBuild, inspect_build, resolve
+from veritasest.launch.launcher import Progress, launch
+from veritasest.spec.estimate import Peak, Run
+from veritasest.spec.values import Values
 from veritasest.trace import Exit, Trace, read
 from veritasest.units import parse_bytes
 
@@ -24,10 +29,10 @@ LIBRARIES_ROOM = 2 << 30  # more than libraries take for themselves
 class Job:
     """All that stays the same from run to run."""
 
-    command: device.Command
-    installation: device.Installation
+    command: Command
+    installation: Installation
     gpu: gpus.GPU
-    build: device.TorchBuild | None
+    build: TorchBuild | None
     stop: StopRule
     values: Values
     timeout_s: float | None
@@ -35,7 +40,7 @@ class Job:
     env: Mapping[str, str]
     stdout: int | None
     on_progress: Callable[[Progress], None] | None
-    files: device.Files
+    files: Files
     warnings: tuple[str, ...]
 
 
@@ -77,15 +82,15 @@ def prepare(
         raise UsageError(f"the command is one string: {command!r}", "give a list of words: ['python', 'train.py']")
     folder = Path(cwd or Path.cwd()).resolve()
     base = dict(os.environ if env is None else env)
-    resolved = device.resolve(command, cwd=folder, env=base)
-    installation = device.installed()
-    build = device.inspect_build(resolved.python, cwd=folder, env=base) if resolved.python else None
-    warnings = device.device_warnings(gpu, build, base)
+    resolved = resolve(command, cwd=folder, env=base)
+    installation = installed()
+    build = inspect_build(resolved.python, cwd=folder, env=base) if resolved.python else None
+    warnings = device_warnings(gpu, build, base)
     if build is None:
         warnings = (f"which Python {resolved.words[0]!r} starts is not known beforehand; CUDA 13 assumed", *warnings)
     if build is not None and not installation.preload(int(build.cuda.split(".")[0])):
         raise UnsupportedEnvironment(f"no stand-in libraries for CUDA {build.cuda}", "run: veritasest doctor")
-    files = device.choose_files(
+    files = choose_files(
         env=base, cwd=folder, words=resolved.words, installation=installation, allow_writes=allow_writes
     )
     return Job(
@@ -133,7 +138,7 @@ def run(
     guesses: str | None = None,
     choices: str | None = None,
 ) -> Seen:
-    outcome = device.launch(
+    outcome = launch(
         job.command,
         installation=job.installation,
         gpu=job.gpu,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from veritasest import analysis
 from veritasest.job import Job, Seen, as_far_as, run_aside
-from veritasest.result import Needs, Run
+from veritasest.spec.estimate import Needs, Run
 from veritasest.trace import DeferredFree
 from veritasest.units import format_bytes
 

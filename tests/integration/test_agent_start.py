@@ -79,8 +79,10 @@ def test_a_late_start_leaves_nothing_behind_in_the_program(traced: Traced) -> No
 
 BROKEN_PARTS = {
     "the allocator's history": "torch.cuda.memory._snapshot = broken",
-    "the roles of tensors": "from veritasest.agent import roles; roles._addresses = broken",
-    "the values of aten::addmm": "from veritasest.agent.values.contents import Contents; Contents.forget = broken",
+    "the roles of tensors": "from veritasest.engines.emulated.agent import roles; roles._addresses = broken",
+    "the values of aten::addmm": (
+        "from veritasest.engines.emulated.steering.contents import Contents; Contents.forget = broken"
+    ),
 }
 
 
@@ -102,7 +104,7 @@ train()
     errors = of_kind(records, "own_error")
     assert where in {error["where"] for error in errors}
     assert {(error["type"], error["message"]) for error in errors} == {("builtins.LookupError", "broken on purpose")}
-    assert all("veritasest/agent" in error["file"] and error["line"] > 0 for error in errors)
+    assert all("veritasest/engines/emulated/agent" in error["file"] and error["line"] > 0 for error in errors)
     assert not of_kind(records, "exception")
 
 
@@ -110,8 +112,8 @@ def test_a_job_whose_steps_cannot_be_counted_runs_to_its_own_end(traced: Traced)
     body = f"""
 {TRAIN_FOREVER}
 from torch.utils.data import DataLoader
-from veritasest.agent import batches
-from veritasest.agent.recorder import Recorder
+from veritasest.engines.emulated.agent import batches
+from veritasest.engines.emulated.agent.recorder import Recorder
 def broken(*_args, **_kwargs):
     raise LookupError("broken on purpose")
 Recorder._on_step = batches.look = broken

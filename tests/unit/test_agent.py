@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from veritasest.agent import frames, roles
-from veritasest.agent.stop import StopRule
+from veritasest.engines.emulated.agent import frames, roles
+from veritasest.engines.emulated.agent.stop import StopRule
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from veritasest.agent.values.arrivals import MAX_ARRIVALS, Arrivals
+from veritasest.engines.emulated.steering.arrivals import MAX_ARRIVALS, Arrivals
 
 REAL, ASSUMED = 0, 1
 

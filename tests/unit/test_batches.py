@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from veritasest.agent import batches as module
-from veritasest.agent.batches import Batches
-from veritasest.agent.shapes import MAX_PARTS, look
+from veritasest.engines.emulated.agent import batches as module
+from veritasest.engines.emulated.agent.batches import Batches
+from veritasest.engines.emulated.agent.shapes import MAX_PARTS, look
 
 
 def tensor(*shape: int, on_gpu: bool = False) -> SimpleNamespace:
@@ -266,7 +266,7 @@ def test_an_epoch_that_ends_by_itself_is_complete() -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_an_endless_loader_is_still_changing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("veritasest.agent.lookahead.MAX_BATCHES", 50)
+    monkeypatch.setattr("veritasest.engines.emulated.agent.lookahead.MAX_BATCHES", 50)
     job = Job()
     job.epoch(Loader(tensor(4, length) for length in itertools.cycle([10, 9, 8])), most=30)
     assert job.record()["still_changing"] is True

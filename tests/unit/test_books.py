@@ -13,8 +13,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
-from veritasest.device.books import SharedBooks
-from veritasest.device.libraries import installed
+from veritasest.engines.emulated.accounting import SharedBooks
+from veritasest.engines.emulated.libraries import installed
 from veritasest.errors import UnsupportedEnvironment
 
 MIB = 2**20

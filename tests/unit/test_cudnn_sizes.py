@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from veritasest.device import inspect_build, installed
+from veritasest.engines.emulated.libraries import installed
 from veritasest.errors import UnsupportedEnvironment
+from veritasest.launch.interpreter import inspect_build
 
 WORKSPACES = Path(__file__).parents[2] / "benchmarks/workspaces"
 sys.path.insert(0, str(WORKSPACES))

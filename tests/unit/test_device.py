@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from veritasest.device import StopRule, child_environment, device_warnings, inspect_build, plain_paths, resolve
-from veritasest.device.environment import hides_device
-from veritasest.device.interpreter import TorchBuild
-from veritasest.device.libraries import Installation, installed
-from veritasest.device.support import architectures, binary_for, driver_version
+from veritasest.engines.emulated.environment import StopRule, child_environment, device_warnings, hides_device
+from veritasest.engines.emulated.libraries import Installation, installed, plain_paths
+from veritasest.engines.emulated.support import architectures, binary_for, driver_version
 from veritasest.errors import UnsupportedEnvironment, UsageError
 from veritasest.gpus import find
+from veritasest.launch.interpreter import TorchBuild, inspect_build, resolve
 
 BUILD = TorchBuild(python="python", python_version=(3, 11, 7), version="2.11.0+cu130", cuda="13.0", path="/torch")
 NAMES = ("libveritasest.so", "libcuda.so.1", "libnvidia-ml.so.1", "libnccl.so.2", "libveritasest_cudnn.so.9")
@@ -72,7 +71,7 @@ def test_no_limit_is_said_in_words(installation: Installation) -> None:
 
 def test_the_agent_comes_first_on_the_python_path(installation: Installation) -> None:
     first, second = environment(installation, {"PYTHONPATH": "/mine"})["PYTHONPATH"].split(":")
-    assert first.endswith("veritasest/agent/inject")
+    assert first.endswith("veritasest/engines/emulated/agent/inject")
     assert second == "/mine"
 
 

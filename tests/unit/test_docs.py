@@ -4,7 +4,17 @@ import dataclasses
 import re
 from pathlib import Path
 
-from veritasest.result import SCHEMA_VERSION, Estimate, Failure, FileChanges, GpuFacts, Needs, Peak, Provenance, Run
+from veritasest.spec.estimate import (
+    SCHEMA_VERSION,
+    Estimate,
+    Failure,
+    FileChanges,
+    GpuFacts,
+    Needs,
+    Peak,
+    Provenance,
+    Run,
+)
 
 TEXT = (Path(__file__).parents[2] / "docs" / "json.md").read_text()
 

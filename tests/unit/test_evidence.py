@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from veritasest.analysis import device_uses, judge, peak
-from veritasest.result import Undetermined
+from veritasest.spec.estimate import Undetermined
 from veritasest.trace import (
     End,
     Event,

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 import veritasest
-from veritasest.device.files import tracker_environment
-from veritasest.device.files.changes import DELETED_MARK, OPAQUE_MARK, changes
-from veritasest.device.files.layer import LOCK, PREFIX, open_layer, place_for
-from veritasest.device.files.overlay import Mount, mounts, root_steps, user_steps
 from veritasest.errors import UsageError
+from veritasest.launch.files import tracker_environment
+from veritasest.launch.files.changes import DELETED_MARK, OPAQUE_MARK, changes
+from veritasest.launch.files.layer import LOCK, PREFIX, open_layer, place_for
+from veritasest.launch.files.overlay import Mount, mounts, root_steps, user_steps
 
 Job = Callable[[str], Path]
 MODES = ("overlay", "interposer")
 TRAINS = "process(); take(1, 3 << 30); step(1, 3 << 30); end('steps')\n"
-INSTALLED = Path(next(path for path in sys.path if (Path(path) / "veritasest/device/lib").is_dir()))
+INSTALLED = Path(next(path for path in sys.path if (Path(path) / "veritasest/engines/emulated/lib").is_dir()))
 
 MOUNTINFO = """\
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -66,7 +66,7 @@ def test_root_gets_overlays_on_disks_and_the_kernels_own_as_they_are(tmp_path: P
 
 def test_others_get_overlays_on_folders_without_mounts_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "scandir", lambda path: [Entry(name) for name in {"/": ["proc", "home", "opt"]}[path]])
-    monkeypatch.setattr("veritasest.device.files.overlay._copy_folder", lambda _lower, upper: upper.mkdir())
+    monkeypatch.setattr("veritasest.launch.files.overlay._copy_folder", lambda _lower, upper: upper.mkdir())
     found = [Mount(point=point, kind="ext4", read_only=False) for point in ("/", "/home")]
     steps = user_steps([*found, Mount(point="/proc", kind="proc", read_only=False)], tmp_path, kept=[], work=[])
     assert steps is not None
@@ -136,7 +136,7 @@ def test_trackers_send_nothing_and_a_users_stricter_choice_stays() -> None:
 @pytest.fixture
 def real_libraries(bench: Path) -> Path:
     for name in ("veritasest-enter", "libveritasest_files.so", "libveritasest_sparse.so"):
-        (Path(os.environ["VERITASEST_LIB"]) / name).symlink_to(INSTALLED / "veritasest/device/lib" / name)
+        (Path(os.environ["VERITASEST_LIB"]) / name).symlink_to(INSTALLED / "veritasest/engines/emulated/lib" / name)
     return bench
 
 

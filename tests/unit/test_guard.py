@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from veritasest.agent import guard
-from veritasest.agent.guard import guarded, theirs
+from veritasest.engines.emulated.agent import guard
+from veritasest.engines.emulated.agent.guard import guarded, theirs
 from veritasest.trace import OwnError, TraceWriter, read
 
 

@@ -18,8 +18,8 @@ from types import ModuleType
 
 import pytest
 
-from veritasest.agent import imports
-from veritasest.agent.imports import after_import
+from veritasest.engines.emulated.agent import imports
+from veritasest.engines.emulated.agent.imports import after_import
 
 NAMES = ("awaited", "awaited_too", "awaited_package", "awaited_package.inner")
 Write = Callable[..., None]

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from veritasest.analysis import Judgement
-from veritasest.device import StopRule
+from veritasest.engines.emulated.environment import StopRule
 from veritasest.job import Seen, as_far_as
-from veritasest.result import Peak
+from veritasest.spec.estimate import Peak
 from veritasest.trace import End, Event, Header, StageBegun, Trace
 from veritasest.trace.records import Observed
 

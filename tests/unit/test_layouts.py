@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from veritasest.device.libraries import installed
+from veritasest.engines.emulated.libraries import installed
 from veritasest.errors import UnsupportedEnvironment
 
 # Numbers that differ from each other, so that a field in another's place is noticed.

@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from veritasest.device.libraries import installed
+from veritasest.engines.emulated.libraries import installed
 from veritasest.errors import UnsupportedEnvironment
 
 SCORER = Path(__file__).parents[2] / "benchmarks" / "workspaces" / "score_libraries.py"

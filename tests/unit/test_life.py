@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from veritasest.agent.life import frame_reader
-from veritasest.agent.life.conditions import Condition, NotUnderstood
-from veritasest.agent.life.control import LoopControl
-from veritasest.agent.life.loops import place_of
-from veritasest.agent.life.pace import Budget, Decision, Pace, Stage
-from veritasest.agent.life.settling import Settling
-from veritasest.agent.stop import StopRule
+from veritasest.engines.emulated.agent.life import frame_reader
+from veritasest.engines.emulated.agent.life.conditions import Condition, NotUnderstood
+from veritasest.engines.emulated.agent.life.control import LoopControl
+from veritasest.engines.emulated.agent.life.loops import place_of
+from veritasest.engines.emulated.agent.life.pace import Budget, Decision, Pace, Stage
+from veritasest.engines.emulated.agent.life.settling import Settling
+from veritasest.engines.emulated.agent.stop import StopRule
 
 NANO = """\
 import torch

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from veritasest.agent.values.random import draw, layout, philox
+from veritasest.engines.emulated.steering.random import draw, layout, philox
 
 TRUTH = Path(__file__).parents[2] / "benchmarks" / "workspaces" / "truth" / "random.jsonl"
 GPU, *ROWS = [json.loads(line) for line in TRUTH.read_text().splitlines()]

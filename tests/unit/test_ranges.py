@@ -9,7 +9,7 @@ from rich.console import Console
 
 import veritasest
 from veritasest.report import terminal
-from veritasest.result import Needs
+from veritasest.spec.estimate import Needs
 
 Job = Callable[[str], Path]
 MIB = 1 << 20

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from veritasest.device.books import SharedBooks
-from veritasest.device.libraries import installed
+from veritasest.engines.emulated.accounting import SharedBooks
+from veritasest.engines.emulated.libraries import installed
 from veritasest.errors import UnsupportedEnvironment
 
 USE_THE_DEVICE = """

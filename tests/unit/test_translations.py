@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from translating import HALF, assert_close, reference, run
 
-from veritasest.agent.values.translations import TRANSLATIONS, generator, widened
+from veritasest.engines.emulated.steering.translations import TRANSLATIONS, generator, widened
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from translating import HALF, assert_close, reference, run
 
-from veritasest.agent.values.translations import attention_math
+from veritasest.engines.emulated.steering.translations import attention_math
 
 
 @pytest.fixture(autouse=True)

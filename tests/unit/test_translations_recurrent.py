@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from translating import assert_close, reference, run
 
-from veritasest.agent.values.translations import TRANSLATIONS
+from veritasest.engines.emulated.steering.translations import TRANSLATIONS
 
 MODES = {"relu": 0, "tanh": 1, "LSTM": 2, "GRU": 3}
 

@@ -10,9 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veritasest.agent.values.contents import ASSUMED, REAL, UNKNOWN, Contents, RealContents
-from veritasest.agent.values.modules import Modules
-from veritasest.agent.values.operators import describe
+from veritasest.engines.emulated.steering.contents import ASSUMED, REAL, UNKNOWN, Contents, RealContents
+from veritasest.engines.emulated.steering.modules import Modules
+from veritasest.engines.emulated.steering.operators import describe
 
 # What device memory holds. The books are kept by address, so CPU tensors will do.
 

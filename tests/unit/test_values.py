@@ -10,9 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veritasest.agent.values.policy import FALL, PATIENCE_ANSWERS, PATIENCE_READS, Assumptions, Policy
-from veritasest.device.values import checked_values
+from veritasest.engines.emulated.steering.policy import FALL, PATIENCE_ANSWERS, PATIENCE_READS, Assumptions, Policy
 from veritasest.errors import UsageError
+from veritasest.spec.values import checked_values
 
 
 def policy(text: str = "", choices: str | None = None) -> Policy:

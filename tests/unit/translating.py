@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from veritasest.agent.values.translations import TRANSLATIONS
+from veritasest.engines.emulated.steering.translations import TRANSLATIONS
 
 HALF = torch.bfloat16
 

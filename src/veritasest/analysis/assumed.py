@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from veritasest.result import AssumedValue
+from veritasest.spec.estimate import AssumedValue
 from veritasest.trace import Assumed, Trace
 
 _WEIGHT = {"size": 0, "number": 1, "copy": 2}  # what steers most comes first

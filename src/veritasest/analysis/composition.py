@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from veritasest.analysis.peaks import Place, allocated_peaks, rounded
-from veritasest.result import Part
+from veritasest.spec.estimate import Part
 from veritasest.trace import Blocks, Roles, Trace
 
 PARAMETERS, GRADIENTS, STATE = "parameters", "gradients", "optimizer state"

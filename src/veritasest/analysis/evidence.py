@@ -8,7 +8,7 @@ from pathlib import Path
 from veritasest.analysis.invariants import gaps, violations
 from veritasest.analysis.peaks import told
 from veritasest.analysis.processes import endings, gpu_processes, stopped_at
-from veritasest.result import Undetermined
+from veritasest.spec.estimate import Undetermined
 from veritasest.trace import Exit, JobException, OutOfMemory, OwnError, Process, Segment, Step, Trace, Unmodelled
 from veritasest.units import format_bytes
 

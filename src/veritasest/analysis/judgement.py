@@ -12,7 +12,7 @@ from veritasest.analysis.evidence import describe_own, doubt_about_fit, doubt_ab
 from veritasest.analysis.life import FORWARD
 from veritasest.analysis.peaks import steps
 from veritasest.analysis.processes import STOPPED_BY_US, gpu_processes, stopped_at
-from veritasest.result import Failure, Undetermined, Verdict
+from veritasest.spec.estimate import Failure, Undetermined, Verdict
 from veritasest.trace import (
     Assumed,
     Batches,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from veritasest.result import Missed, Observed
+from veritasest.spec.estimate import Missed, Observed
 from veritasest.trace import End, NotReached, StageBegun, Trace
 from veritasest.trace import Observed as ObservedEvent
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from veritasest.analysis.processes import DeviceUse, device_uses
-from veritasest.result import Peak
+from veritasest.spec.estimate import Peak
 from veritasest.trace import Blocks, End, Event, Segment, Step, Trace
 
 Place = tuple[int, int]  # process, device

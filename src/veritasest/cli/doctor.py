@@ -18,9 +18,10 @@ from rich.text import Text
 
 from veritasest.api import estimate
 from veritasest.cli.parser import Parser
-from veritasest.device import inspect_build, installed, resolve
-from veritasest.device.support import TESTED, minor_version
+from veritasest.engines.emulated.libraries import installed
+from veritasest.engines.emulated.support import TESTED, minor_version
 from veritasest.errors import UnsupportedEnvironment, VeritasEstError
+from veritasest.launch.interpreter import inspect_build, resolve
 from veritasest.units import format_bytes
 
 _SELF_TEST = """

@@ -27,10 +27,10 @@ from rich.console import Console
 
 from veritasest.api import DEFAULT_GPU, estimate
 from veritasest.cli.parser import Parser
-from veritasest.device import Progress
 from veritasest.errors import UnsupportedEnvironment, UsageError
+from veritasest.launch.launcher import Progress
 from veritasest.report import EXIT_CODES, LiveLine, render, to_json
-from veritasest.result import SCHEMA_VERSION, Estimate
+from veritasest.spec.estimate import SCHEMA_VERSION, Estimate
 
 
 def main(argv: Sequence[str]) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from veritasest.result import Verdict
+from veritasest.spec.estimate import Verdict
 
 EXIT_CODES: Mapping[Verdict, int] = {
     "fits": 0,

@@ -1,10 +1,10 @@
-"""The estimate as JSON. The schema is that of `veritasest.result`, versioned by `schema_version`."""
+"""The estimate as JSON. The schema is that of `veritasest.spec.estimate`, versioned by `schema_version`."""
 
 from __future__ import annotations
 
 import json
 
-from veritasest.result import Estimate
+from veritasest.spec.estimate import Estimate
 
 
 def to_json(estimate: Estimate) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from veritasest.result import Estimate, Failure, GpuFacts, Needs
+from veritasest.spec.estimate import Estimate, Failure, GpuFacts, Needs
 from veritasest.units import format_bytes, with_article
 
 _STYLES = {

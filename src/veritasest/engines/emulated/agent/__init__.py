@@ -1,0 +1,40 @@
+"""What runs inside the user's process: it writes down what PyTorch's allocator does, and ends the job when told to.
+
+Started by `inject/sitecustomize.py` before the user's code. Python imports that by itself; where it does not look for
+it (`python -I`), the emulated device runs it (native/core/python.c). The agent imports nothing that the user's code has
+not imported: everything waits until the job itself imports torch and touches the GPU. Uses PyTorch's global optimizer
+and module hooks, and the allocator's own history.
+
+Whatever of it the job calls is `guard`ed: an error of ours is reported as ours, and the job goes on.
+
+Known limitations: a script that records the allocator's history itself (`torch.cuda.memory._record_memory_history`)
+shares it with the agent, and finds it emptied after each optimizer step.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import Any
+
+from veritasest.engines.emulated.agent import failures, guard, uploads
+from veritasest.engines.emulated.agent.imports import after_import
+from veritasest.trace.writer import TraceWriter
+
+
+def start() -> None:
+    """Arms the agent; it wakes up when the job imports torch."""
+    trace = TraceWriter(os.environ["VERITASEST_TRACE"])
+    guard.use(trace)
+    failures.watch(trace)
+    after_import("torch", partial(_watch, trace))
+    uploads.install()
+
+
+@guard.guarded("the start of the agent")
+def _watch(trace: TraceWriter, torch: Any) -> None:
+    from veritasest.engines.emulated.agent.recorder import Recorder
+    from veritasest.engines.emulated.agent.stop import StopRule
+
+    rule = StopRule.parse(os.environ.get("VERITASEST_STOP", ""))
+    Recorder(torch=torch, trace=trace, rule=rule).install()

@@ -1,0 +1,35 @@
+"""Writes down the exception that nobody caught; the script's own traceback is shown as ever."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+
+from veritasest.engines.emulated.agent import frames
+from veritasest.engines.emulated.agent.guard import guarded
+from veritasest.trace.writer import TraceWriter
+
+
+def watch(trace: TraceWriter) -> None:
+    """From the start of the process: the import of torch itself may fail."""
+    previous = sys.excepthook
+
+    @guarded("the record of the job's exception")
+    def note(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
+        place = frames.of_traceback(tb)
+        described = {
+            "type": f"{kind.__module__}.{kind.__qualname__}",
+            "message": (str(error).splitlines() or [""])[0],
+        }
+        may_be_ours = issubclass(kind, Exception) and not kind.__name__.endswith("OutOfMemoryError")
+        ours = frames.raised_by_us(tb) if may_be_ours else None
+        if ours is not None:
+            trace.write("own_error", where="a call by the job", file=ours[0], line=ours[1], **described)
+        else:
+            trace.write("exception", file=place["file"], line=place["line"], **described)
+
+    def note_and_show(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
+        note(kind, error, tb)
+        previous(kind, error, tb)
+
+    sys.excepthook = note_and_show

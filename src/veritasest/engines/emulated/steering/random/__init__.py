@@ -1,0 +1,123 @@
+"""The numbers that a CUDA operator would draw, from its generator's seed and offset.
+
+Evidence: benchmarks/workspaces/truth/random.jsonl, recorded on an H200; tests/unit/test_philox.py draws it all again.
+
+Known limitations: the rules are those of torch 2.11. Before 2.7, `randint` over 2**28 numbers and more, and with it
+`randperm`, drew otherwise. `poisson`, `binomial`, gamma numbers and the dropout within fused attention are not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from veritasest.engines.emulated.steering.random import choices, floats, integers
+from veritasest.engines.emulated.steering.random.layout import Source
+
+MOST_BYTES = 1 << 31  # PyTorch splits larger tensors among several launches
+
+Arguments = dict[str, Any]
+Fill = Callable[[Source, int, Any, Arguments], Any]
+Read = Callable[[Source, Any, Any, Arguments], Any]
+
+# Operators that fill a tensor in memory order: (source, number of elements, type, the operator's other arguments).
+FILLS: dict[str, Fill] = {
+    "aten::random_": lambda s, n, t, _: integers.random_any(s, n, t),
+    "aten::random_.to": lambda s, n, t, a: integers.random_between(s, n, t, 0, a["to"]),
+    "aten::random_.from": lambda s, n, t, a: integers.random_between(s, n, t, a["from"], a["to"]),
+    "aten::uniform_": lambda s, n, t, a: floats.uniform(s, n, t, a.get("from", 0.0), a.get("to", 1.0)),
+    "aten::normal_": lambda s, n, t, a: floats.normal(s, n, t, a.get("mean", 0.0), a.get("std", 1.0)),
+    "aten::log_normal_": lambda s, n, t, a: floats.log_normal(s, n, t, a.get("mean", 1.0), a.get("std", 2.0)),
+    "aten::exponential_": lambda s, n, t, a: floats.exponential(s, n, t, a.get("lambd", 1.0)),
+    "aten::geometric_": lambda s, n, t, a: floats.geometric(s, n, t, a["p"]),
+    "aten::cauchy_": lambda s, n, t, a: floats.cauchy(s, n, t, a.get("median", 0.0), a.get("sigma", 1.0)),
+    "aten::bernoulli_.float": lambda s, n, t, a: floats.coins(s, n, t, a.get("p", 0.5)),
+}
+
+
+def _coins(source: Source, shape: Any, dtype: Any, given: Arguments) -> Any:
+    return choices.coins_each(source, given["probabilities"].expand(shape), dtype).view(shape)
+
+
+def _permutation(source: Source, shape: Any, dtype: Any, _: Arguments) -> Any:
+    return choices.permutation(source, shape.numel(), dtype)
+
+
+def _choose(source: Source, _shape: Any, _dtype: Any, given: Arguments) -> Any:
+    return choices.choose(source, given["probabilities"], given["num_samples"], given.get("replacement", False))
+
+
+# Operators known for contiguous tensors: (source, shape, type, the operator's other arguments).
+READS: dict[str, Read] = {
+    **dict.fromkeys(("aten::bernoulli_.Tensor", "aten::bernoulli.out", "aten::bernoulli"), _coins),
+    **dict.fromkeys(("aten::randperm.generator_out", "aten::randperm.out", "aten::randperm"), _permutation),
+    **dict.fromkeys(("aten::multinomial", "aten::multinomial.out"), _choose),
+}
+
+
+def draw(
+    torch: Any,
+    name: str,
+    shape: Any,
+    dtype: Any,
+    seed: int,
+    offset: int,
+    *,
+    sms: int,
+    threads_per_sm: int,
+    strides: Any = None,
+    address: int = 0,
+    **parameters: Any,
+) -> Any | None:
+    """What the operator would leave in a tensor of this shape, type and layout, as a CPU tensor; None: not known.
+
+    `shape`, `dtype`, `strides` (None: contiguous) and `address` are those of the tensor filled; for `native_dropout`,
+    whose mask is returned, and for `multinomial`, those of the input. `parameters` are the operator's other arguments
+    by the names that its schema has; and `probabilities`, a CPU tensor, for `bernoulli` and `multinomial`.
+    """
+    shape = torch.Size(shape)
+    numel = shape.numel()
+    if not numel or numel * dtype.itemsize >= MOST_BYTES or offset % 4 or not _is_plain(torch, dtype):
+        return None
+    source = Source(torch=torch, seed=seed % (1 << 64), offset=offset, sms=sms, threads_per_sm=threads_per_sm)
+    order = _memory_order(shape, strides)
+    if name in FILLS:
+        return _shaped(FILLS[name](source, numel, dtype, parameters), shape, order)
+    in_order = order == list(range(len(shape)))
+    if name == "aten::native_dropout":
+        dense = _is_dense(shape, strides, order)
+        if dense or in_order:
+            mask = choices.kept(source, numel, dtype, parameters["p"], address, dense=dense)
+            return _shaped(mask, shape, order)
+    elif name in READS and in_order:
+        return READS[name](source, shape, dtype, parameters)
+    return None
+
+
+def _is_plain(torch: Any, dtype: Any) -> bool:
+    whole = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)
+    return dtype in whole or dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+
+
+def _memory_order(shape: Any, strides: Any) -> list[int]:
+    """The dimensions, the widest stride first; where those of one element stand makes no difference."""
+    everything = list(range(len(shape)))
+    long = [d for d in everything if shape[d] > 1]
+    by_stride = long if strides is None else sorted(long, key=lambda d: -strides[d])
+    return everything if by_stride == long else [d for d in everything if shape[d] <= 1] + by_stride
+
+
+def _is_dense(shape: Any, strides: Any, order: list[int]) -> bool:
+    step = 1
+    for dimension in reversed(order):
+        if strides is not None and shape[dimension] > 1 and strides[dimension] != step:
+            return False
+        step *= shape[dimension]
+    return True
+
+
+def _shaped(flat: Any, shape: Any, order: list[int]) -> Any:
+    if flat is None:
+        return None
+    back = sorted(range(len(order)), key=lambda place: order[place])
+    return flat.view([shape[d] for d in order]).permute(back)

@@ -1,0 +1,1 @@
+"""Studies: each decides which runs are needed to answer a question."""
