@@ -13,7 +13,7 @@ import pytest
 from veritasest.engines.emulated.libraries import installed
 from veritasest.errors import UnsupportedEnvironment
 
-TABLES = Path(__file__).parents[1] / "native" / "tables"
+TABLES = Path(__file__).parents[1] / "native" / "symbols"
 TORCH_LIBRARIES = (
     "libc10_cuda.so",
     "libcaffe2_nvrtc.so",

@@ -4,7 +4,7 @@
 
 The convolutions of truth/h200_convs_handle.txt.gz (800 random shapes, forward and both gradients, recorded on an H200
 by record_convs.py) are run again on the emulated device and the plans compared: engine, knobs and workspace. None of
-them was used to make the rules in native/cudnn_hopper.c.
+them was used to make the rules in native/cudnn/hopper.c.
 """
 
 from __future__ import annotations

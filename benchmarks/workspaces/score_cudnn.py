@@ -4,7 +4,7 @@
 
 Every recorded configuration (truth/h200_rnn.jsonl, truth/h200_legacy.jsonl) is asked again, by the recorders
 themselves, on the emulated device. A fifth of them, drawn by a hash of the configuration, was kept aside while the
-models in native/cudnn_rnn_sizes.c and native/cudnn_legacy.c were fitted: `unseen`. A refusal is an answer like any
+models in native/cudnn/rnn_sizes.c and native/cudnn/legacy.c were fitted: `unseen`. A refusal is an answer like any
 other; a configuration counts as exact when all of its answers are.
 """
 

@@ -4,7 +4,7 @@
 
 Every recorded configuration (truth/h200_fft.jsonl, truth/h200_solver.jsonl) is put to the built libraries themselves,
 each in a process of its own; no PyTorch is needed. A fifth of the configurations, drawn by a hash of the inputs, was
-kept aside while the formulas in native/cufft.c, cusolver.c and cusparse.c were found: `unseen`. A refusal is an answer
+kept aside while the formulas in native/cufft, cusolver and cusparse were found: `unseen`. A refusal is an answer
 like any other. `low`: how far the worst answer lies below the recorded one (too little memory is the error that hurts).
 `guess`: share of the answers that the libraries themselves log as guesses.
 

@@ -1,4 +1,4 @@
-/* Entry points that need no code of their own, written as tables (native/tables).
+/* Entry points that need no code of their own, written as tables (native/symbols).
  *
  * The x86-64 calling convention lets a callee ignore its arguments, so one shape serves every signature that returns an
  * int-sized status.
@@ -9,7 +9,7 @@
 #include "vest.h"
 
 /* Computes into device memory only, or sets something that no answer depends on: success, nothing to do. */
-#define VEST_NOTHING(name)                                                                                             \
+#define VEST_NOOP(name)                                                                                             \
     VEST_EXPORT int name(void);                                                                                        \
     VEST_EXPORT int name(void) { return 0; }
 
@@ -23,7 +23,7 @@
     }
 
 /* Known by name alone. Never a silent success: recorded, and refused with the library's own "not supported" status. */
-#define VEST_UNKNOWN(name)                                                                                             \
+#define VEST_UNSUPPORTED(name)                                                                                             \
     VEST_EXPORT int name(void);                                                                                        \
     VEST_EXPORT int name(void)                                                                                         \
     {                                                                                                                  \

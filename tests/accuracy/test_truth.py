@@ -44,7 +44,7 @@ def test_what_libraries_take_for_themselves_is_booked_step_by_step():
 def test_what_libraries_decide_is_exact_operation_by_operation():
     found = said_on_the_emulated_device(JOBS / "ops.py")
     recorded = [json.loads(line) for line in (TRUTH / "h200_ops.jsonl").read_text().splitlines()[1:]]
-    # A transform along strided dimensions is the one whose work area is only bounded; see native/cufft.c.
+    # A transform along strided dimensions is the one whose work area is only bounded; see native/cufft/.
     off = [ours["operation"] for ours, truth in zip(found, recorded, strict=True) if ours != truth]
     assert off == ["fftn strided"]
 

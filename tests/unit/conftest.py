@@ -32,7 +32,8 @@ def fake_torch(tmp_path: Path) -> Callable[..., Path]:
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_torch: Callable[..., Path]) -> Path:
     """A working folder where `veritasest run` works with scripts that write the trace themselves (see `job`)."""
     libraries = tmp_path / "lib"
-    (libraries / "cu13").mkdir(parents=True)
+    libraries.mkdir()
+    (libraries / "preload.txt").write_text("libveritasest.so")
     # Preloading the C library once more changes nothing; it stands for the emulated device.
     c_library = next(path for path in Path("/proc/self/maps").read_text().split() if "/libc.so" in path)
     (libraries / "libveritasest.so").symlink_to(c_library)

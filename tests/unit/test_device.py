@@ -14,18 +14,14 @@ from veritasest.gpus import find
 from veritasest.launch.interpreter import TorchBuild, inspect_build, resolve
 
 BUILD = TorchBuild(python="python", python_version=(3, 11, 7), version="2.11.0+cu130", cuda="13.0", path="/torch")
-NAMES = ("libveritasest.so", "libcuda.so.1", "libnvidia-ml.so.1", "libnccl.so.2", "libveritasest_cudnn.so.9")
-CUDA_NAMES = ("libcublas.so.13", "libcublasLt.so.13", "libcudart.so.13", "libcufft.so.12")
+PRELOAD = ("libveritasest.so", "libcuda.so.1", "cu12/libcudart.so.12", "cu13/libcudart.so.13", "libnccl.so.2")
 
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Installation:
     libraries = tmp_path / "lib"
-    (libraries / "cu13").mkdir(parents=True)
-    for name in NAMES:
-        (libraries / name).touch()
-    for name in CUDA_NAMES:
-        (libraries / "cu13" / name).touch()
+    libraries.mkdir()
+    (libraries / "preload.txt").write_text("\n".join(PRELOAD))
     return Installation(home=tmp_path / "veritasest", libraries=libraries)
 
 
@@ -43,18 +39,21 @@ def environment(installation: Installation, base: dict[str, str], limit: int | N
 
 def test_the_core_is_preloaded_first_and_the_users_own_last(installation: Installation) -> None:
     preload = environment(installation, {"LD_PRELOAD": "/user.so"})["LD_PRELOAD"].split(":")
-    assert [Path(path).name for path in preload] == [
-        "libveritasest.so",
-        "libcuda.so.1",
-        "libnvidia-ml.so.1",
-        "libcudart.so.13",
-        "libcublas.so.13",
-        "libcublasLt.so.13",
-        "libcufft.so.12",
-        "libnccl.so.2",
-        "libveritasest_cudnn.so.9",
-        "user.so",
+    names = [Path(path).name for path in preload]
+    assert names == ["libveritasest.so", "libcuda.so.1", "libcudart.so.13", "libnccl.so.2", "user.so"]
+
+
+def test_the_installed_stand_ins_are_listed_in_preload_order() -> None:
+    libraries = installed().libraries
+    # cuFFT and cuSOLVER count one behind the toolkit.
+    versions = ["cudart.so.13", "cublas.so.13", "cublasLt.so.13", "cufft.so.12", "cusolver.so.12", "cusparse.so.12"]
+    paths = installed().preload(13)
+    assert [str(path.relative_to(libraries)) for path in paths] == [
+        *("libveritasest.so", "libcuda.so.1", "libnvidia-ml.so.1"),
+        *(f"cu13/lib{name}" for name in (*versions, "curand.so.10")),
+        *("libnccl.so.2", "libveritasest_cudnn.so.9"),
     ]
+    assert [path for path in paths if not path.exists()] == []
 
 
 def test_the_device_text_carries_the_gpu(installation: Installation) -> None:

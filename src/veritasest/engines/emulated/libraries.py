@@ -14,10 +14,8 @@ from pathlib import Path
 
 from veritasest.errors import UnsupportedEnvironment
 
-# The core first: all others link to it. Then whatever torch needs, so that the loader finds each soname taken.
-_FIRST = ("libveritasest.so", "libcuda.so.1", "libnvidia-ml.so.1")
-_PER_CUDA = ("libcudart", "libcublas", "libcublasLt", "libcufft", "libcusolver", "libcusparse", "libcurand")
-_LAST = ("libnccl.so.2", "libveritasest_cudnn.so.9")
+# Written by the build (native/CMakeLists.txt): one library per line, those for one CUDA version in a folder, cu13/...
+_PRELOAD = "preload.txt"
 _AUDIT = "libveritasest_audit.so"
 
 
@@ -30,15 +28,12 @@ class Installation:
 
     def preload(self, cuda_major: int) -> tuple[Path, ...]:
         """Every stand-in for one CUDA major version, in loading order."""
-        folder = self.libraries / f"cu{cuda_major}"
-        middle = [path for stem in _PER_CUDA for path in sorted(folder.glob(f"{stem}.so.*"))]
-        first = [self.libraries / name for name in _FIRST]
-        last = [self.libraries / name for name in _LAST]
-        return tuple(path for path in (*first, *middle, *last) if path.exists())
+        names = (self.libraries / _PRELOAD).read_text().split()
+        return tuple(self.libraries / name for name in names if "/" not in name or name.startswith(f"cu{cuda_major}/"))
 
     @property
     def audit(self) -> Path:
-        """The loader's audit module that leads paths of the real libraries to the stand-ins (native/audit.c)."""
+        """The loader's audit module that leads paths of the real libraries to the stand-ins (native/audit/audit.c)."""
         return self.libraries / _AUDIT
 
 
@@ -46,7 +41,7 @@ def installed() -> Installation:
     """The stand-ins of this installation; VERITASEST_LIB names another folder of them, for development."""
     home = Path(__file__).resolve().parents[2]
     for folder in _candidates():
-        if (folder / _FIRST[0]).exists():
+        if (folder / _PRELOAD).exists():
             return Installation(home=home, libraries=folder.resolve())
     raise UnsupportedEnvironment(f"the emulated device is not part of this installation ({_host()})", _remedy())
 

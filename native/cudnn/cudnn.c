@@ -1,0 +1,71 @@
+/* Stands in front of the real cuDNN: plans are asked of it (plans.c), nothing is executed.
+ *
+ * Calls that need a live handle are answered by a size model where there is one (rnn.c, legacy.c...) and by
+ * a recorded refusal where there is none.
+ */
+#include "cudnn.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define VEST_LIBRARY "cudnn"
+#define VEST_REFUSAL CUDNN_NOT_SUPPORTED
+
+enum { SUCCESS = CUDNN_SUCCESS, ALLOC_FAILED = CUDNN_ALLOC_FAILED };
+
+struct handle {
+    int device;
+    void *stream;
+};
+
+/* Seen on an H200. The machine code of plans, 2 to 8 MiB in all, is booked with the first handle. */
+static struct vest_library own_memory = {.name = "cudnn", .handle_bytes = 8ull << 20, .first_bytes = 8ull << 20};
+
+void *vest_cudnn_real(const char *name)
+{
+    static void *library;
+    if (!library)
+        library = dlopen("libcudnn.so.9", RTLD_LAZY | RTLD_NOLOAD);
+    void *function = library ? dlsym(library, name) : NULL;
+    if (!function) {
+        fprintf(stderr, "veritasest: the installed cuDNN has no %s\n", name);
+        abort();
+    }
+    return function;
+}
+
+/* Handles. */
+
+VEST_EXPORT int cudnnCreate(struct handle **out)
+{
+    int device = vest_device();
+    *out = vest_library_takes(&own_memory, device) ? calloc(1, sizeof **out) : NULL;
+    if (!*out)
+        return ALLOC_FAILED;
+    (*out)->device = device;
+    return SUCCESS;
+}
+
+VEST_EXPORT int cudnnDestroy(struct handle *handle)
+{
+    if (handle)
+        vest_library_gives(&own_memory, handle->device);
+    free(handle);
+    return SUCCESS;
+}
+
+VEST_EXPORT int cudnnSetStream(struct handle *handle, void *stream)
+{
+    handle->stream = stream;
+    return SUCCESS;
+}
+
+VEST_EXPORT int cudnnGetStream(struct handle *handle, void **stream)
+{
+    *stream = handle->stream;
+    return SUCCESS;
+}
+
+#include "symbols/cudnn_noop.def"
+#include "symbols/cudnn_unsupported.def"
