@@ -1,8 +1,8 @@
-"""VeritasEst: run a CUDA training command on an emulated GPU, and tell how much memory it needs.
+"""VeritasEst: runs a CUDA training command on an emulated GPU and reports how much GPU memory it needs.
 
     >>> import veritasest
     >>> veritasest.estimate(["python", "train.py"], gpu="a100-40gb").verdict
-    'fits'
+    <Verdict.FITS: 'fits'>
 
 This module is also imported inside the user's own process, so it loads nothing until a name is asked for.
 """
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from veritasest.api import estimate
+    from veritasest.api import estimate, open_recording, report
     from veritasest.errors import Interrupted, TraceError, UnsupportedEnvironment, UsageError, VeritasEstError
+    from veritasest.spec.enums import Verdict
     from veritasest.spec.estimate import Estimate
 
 __all__ = [
@@ -22,14 +23,20 @@ __all__ = [
     "TraceError",
     "UnsupportedEnvironment",
     "UsageError",
+    "Verdict",
     "VeritasEstError",
     "__version__",
     "estimate",
+    "open_recording",
+    "report",
 ]
 
 _HOMES = {
     "Estimate": "veritasest.spec.estimate",
+    "Verdict": "veritasest.spec.enums",
     "estimate": "veritasest.api",
+    "open_recording": "veritasest.api",
+    "report": "veritasest.api",
     "Interrupted": "veritasest.errors",
     "TraceError": "veritasest.errors",
     "UnsupportedEnvironment": "veritasest.errors",

@@ -1,329 +1,205 @@
-"""`veritasest.estimate`: the one place that knows every stage.
+"""The facade: one function per question.
 
-command -> [device] run on the emulated GPU -> trace -> [analysis] -> Estimate
+JobSpec -> [study] -> RunSpec -> [engine, launch] -> trace      once per run, all in one recording
+recording -> [analysis] -> Estimate
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 from warnings import warn
 
-from veritasest import analysis, gpus
-from veritasest.engines.emulated.environment import StopRule
-from veritasest.errors import Interrupted
-from veritasest.job import (
-    Job,
-    Seen,
-    as_far_as,
-    discard,
-    prepare,
-    run,
-    run_aside,
-    stop_rule,
-    target_gpu,
-    trace_path_for,
-)
-from veritasest.launch.launcher import Progress
-from veritasest.ranges import spread
-from veritasest.spec.estimate import Estimate, FileChanges, GpuFacts, Needs, NotModelled, Part, Provenance, Run
-from veritasest.spec.values import checked_values
-from veritasest.trace import HeldBack, Process, Trace, Unmodelled
-from veritasest.units import format_bytes, parse_bytes, with_article
+from veritasest import __version__, analysis, gpus
+from veritasest.engines.base import Engine
+from veritasest.engines.emulated.engine import EmulatedEngine
+from veritasest.errors import Interrupted, UnsupportedEnvironment, UsageError
+from veritasest.launch import Output, Progress, choose_files, resolve
+from veritasest.spec.enums import Verdict
+from veritasest.spec.estimate import Estimate, Failure, GpuFacts, Provenance
+from veritasest.spec.gpu import GPU
+from veritasest.spec.job import JobSpec
+from veritasest.spec.run import RunSpec
+from veritasest.spec.stop import StopRule
+from veritasest.spec.values import value_policy
+from veritasest.studies import Runner, study_capacity, study_minimum, study_ranges
+from veritasest.trace.recording import Recording, create_recording, new_manifest, open_recording, timestamp
+from veritasest.units import parse_bytes
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 DEFAULT_GPU = "h200"
-PATIENCE_S = 60.0  # a job that takes longer is not run again to see what hangs on assumed values
+_NO_VERDICT = (Verdict.JOB_FAILED, Verdict.UNSUPPORTED, Verdict.UNDETERMINED)
+
+__all__ = [
+    "DEFAULT_GPU",
+    "Options",
+    "estimate",
+    "estimate_of",
+    "is_kept",
+    "open_recording",
+    "record",
+    "report",
+    "unsupported",
+]
 
 
-def estimate(
-    command: Sequence[str],
-    *,
-    gpu: str = DEFAULT_GPU,
-    memory: int | str | None = None,
-    steps: int | None = None,
-    until_exit: bool = False,
-    timeout_s: float | None = None,
-    budget_s: float | None = None,
-    minimum: bool = False,
-    values: str = "auto",
-    assume: Mapping[str, float | str | bool] | None = None,
-    host_memory: int | str | None = None,
-    trace: str | os.PathLike[str] | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    cwd: str | os.PathLike[str] | None = None,
-    env: Mapping[str, str] | None = None,
-    stdout: int | None = None,
-    allow_writes: bool = False,
-    on_notice: Callable[[str], None] = warn,
-) -> Estimate:
-    """Runs `command` on an emulated `gpu` and returns what it needs.
+class Options(TypedDict, total=False):
+    """What `estimate` can be asked for. Every key may be left out."""
 
-    `memory` overrides the GPU's capacity ("16GiB" or bytes). The job's whole life is observed, repeated parts skipped,
-    for at most `budget_s` once its peak has settled; or it is ended after `steps` optimizer steps, or, with
-    `until_exit`, by itself. `timeout_s` bounds each run. `minimum` also searches the smallest capacity at which the job
-    completes (up to 8 more runs).
+    gpu: str | None  # the target GPU (default: h200); `veritasest gpus` lists them
+    memory: int | str | None  # another capacity for it: "16GiB", or bytes
+    steps: int | None  # end the job after so many optimizer steps
+    until_exit: bool  # let the job run to its own end
+    budget_s: float | None  # seconds for observing the rest of the job once its peak has settled
+    timeout_s: float | None  # end each run after so many seconds
+    minimum: bool  # also search the smallest capacity at which the job completes (up to 8 more runs)
+    values: str  # "auto", "real", "real:MODULE" or "off": which values are computed
+    assume: Mapping[str, float | str | bool]  # assumptions for the others: {"mask": 0.3, "scalar": 1e-3}
+    host_memory: int | str | None  # how much of the host's memory real values may take
+    allow_writes: bool  # let the job write, rename and delete files for real
+    save: str | os.PathLike[str] | None  # keep the recording in this folder
+    cwd: str | os.PathLike[str] | None  # where the job runs (default: the current folder)
+    env: Mapping[str, str] | None  # its environment (default: ours)
+    stdout: int | None  # a file descriptor for its standard output
+    on_progress: Callable[[Progress], None] | None  # called several times a second
+    on_notice: Callable[[str], None]  # called before the job starts, if its files cannot be protected
 
-    `values`: "auto" computes the values that steer the program where that is cheap, and assumes the others; "real"
-    computes all of them on the CPU, "real:MODULE" those of one submodule, within `host_memory`; "off" none. `assume`
-    says what unknown values are taken for: {"mask": 0.3, "scalar": 1e-3, "finite": False}.
 
-    What the job writes, renames or deletes is held back in a private layer, one for each run, and discarded;
-    `allow_writes` lets it happen for real. `on_notice` is called before the job starts if no layer can be made.
+def estimate(command: Sequence[str], **options: Unpack[Options]) -> Estimate:
+    """Runs `command` on an emulated GPU and returns how much memory it needs.
 
-    `trace` keeps the record of the run in that file. `stdout` is a file descriptor for the job's standard output.
+    By default the job's whole life is observed, repeated parts skipped, and what it writes, renames or deletes is held
+    back in a private layer and discarded.
 
     Raises UsageError, UnsupportedEnvironment or Interrupted. A job that fails is an Estimate with that verdict.
     """
-    stop = stop_rule(steps, until_exit, timeout_s, budget_s)
-    target = target_gpu(gpu, memory)
-    host_bytes = parse_bytes(host_memory) if isinstance(host_memory, str) else host_memory
-    chosen = checked_values(values, assume or {}, host_bytes)
-    job = prepare(command, target, stop, chosen, timeout_s, cwd, env, stdout, on_progress, allow_writes)
-    if job.files.notice:
-        on_notice(job.files.notice)
-    path, keep = trace_path_for(trace)
+    recording = record(command, **options)
     try:
-        result = _estimate(job, path, minimum=minimum, keep_all=keep)
-    except Interrupted:
-        raise
+        result = estimate_of(recording)
     except BaseException:
-        discard(path)
+        if options.get("save") is None:
+            shutil.rmtree(recording.folder, ignore_errors=True)
         raise
-    if keep or result.verdict in ("job_failed", "unsupported", "undetermined"):
-        return replace(result, trace_path=str(path))
-    discard(path)
+    if options.get("save") is not None or is_kept(result):
+        return replace(result, recording=str(recording.folder))
+    shutil.rmtree(recording.folder, ignore_errors=True)
     return result
 
 
-def _estimate(job: Job, path: Path, *, minimum: bool, keep_all: bool) -> Estimate:
-    """The run at capacity decides; a second one without limit tells the need where the first was pressed."""
-    first = run(job, path, job.gpu.available_bytes)
-    runs = [first.run]
-    if first.judgement.verdict == "job_failed" and analysis.same_course(first.trace)[0] is not None:
-        first = _as_it_is(job, path, first, runs)
-    warnings = [*job.warnings, *first.judgement.warnings]
-    free: Seen | None = first
-    if first.judgement.verdict == "does_not_fit" or (first.judgement.verdict == "fits" and first.judgement.pressed):
-        free = run_aside(job, path, "run2", None, keep=keep_all)
-        runs.append(free.run)
-        if free.judgement.verdict != "fits":
-            why = free.judgement.failure or free.judgement.undetermined
-            reason = why.message if why else "no reason recorded"
-            warnings.append(f"the run without limit did not complete, so the need is not known: {reason}")
-            free = None
-    elif first.judgement.verdict != "fits":
-        free = None
-    smallest = None
-    if minimum and free is not None:
-        smallest = _minimum(job, path, free, runs)
-    needs = Needs(comfortable_bytes=free.peak.reserved_bytes if free else None, minimum_bytes=smallest)
-    if free is not None and (bounds := _bounds(free)):
-        needs = _with_ranges(needs, free, [_bound(job, path, free, runs, guesses=guesses) for guesses in bounds])
-    if free is not None and analysis.sizes_are_assumed(free.trace):
-        needs = _with_choices(job, path, free, needs, runs, warnings)
-    if free is not None:
-        repeats = spread(job, path, first, free, needs)
-        needs, first = repeats.needs, repeats.decides
-        runs.extend(repeats.runs)
-        warnings.extend(repeats.warnings)
-    shown = free if free is not None and first.judgement.verdict == "does_not_fit" else first
-    return _assemble(job, first, shown, free, needs, runs, warnings)
+def record(command: Sequence[str], **options: Unpack[Options]) -> Recording:
+    """Makes the runs that an estimate needs. Without `save` the recording is in a temporary folder, which the caller
+    deletes."""
+    unknown = sorted(set(options) - set(Options.__annotations__))
+    if unknown:
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
+    asked = _asked(options)
+    job = _job(command, options)
+    runner = _runner(job, EmulatedEngine(job), asked, options)
+    try:
+        study_capacity(runner)
+        if runner.recording.manifest.minimum:
+            study_minimum(runner)
+        study_ranges(runner)
+    except Interrupted as error:
+        raise Interrupted(error.message, f"the recording so far: {runner.recording.folder}") from None
+    except BaseException:
+        if options.get("save") is None:
+            shutil.rmtree(runner.recording.folder, ignore_errors=True)
+        raise
+    return runner.recording
 
 
-def _as_it_is(job: Job, path: Path, failed: Seen, runs: list[Run]) -> Seen:
-    """A job that failed after parts of it were skipped may have failed because of that: once more, skipping nothing, as
-    far as the first run went before."""
-    forward_from, _ = analysis.same_course(failed.trace)
-    seen = run_aside(
-        replace(job, stop=StopRule(steps=forward_from)), path, "as-it-is", job.gpu.available_bytes, keep=False
-    )
-    runs.append(seen.run)
-    if seen.judgement.verdict != "fits":
-        return seen
-    reason = failed.judgement.failure.message if failed.judgement.failure else "no reason recorded"
-    note = f"skipping repeated parts made the script fail ({reason}); what comes after step {seen.steps} was not seen"
-    return replace(seen, judgement=replace(seen.judgement, warnings=(*seen.judgement.warnings, note)))
+def report(folder: str | os.PathLike[str]) -> Estimate:
+    """The estimate of a saved recording. Needs neither torch nor the machine it was made on."""
+    return estimate_of(open_recording(folder))
 
 
-def _bounds(free: Seen) -> tuple[str, ...]:
-    """The bounds worth a run: guesses that are their own lower bound have only the upper one."""
-    how = {event.how for event in free.trace.of(Unmodelled)}
-    return ("low", "high") if "bounded" in how else ("high",) if "bounded above" in how else ()
+def estimate_of(recording: Recording) -> Estimate:
+    return analysis.estimate(recording)
 
 
-def _bound(
-    job: Job, path: Path, free: Seen, runs: list[Run], *, guesses: str | None = None, choices: str | None = None
-) -> Seen:
-    """The job once more without limit, as far as the free run, what is guessed or assumed at one of its bounds."""
-    again = replace(job, stop=as_far_as(free, job))
-    seen = run_aside(again, path, guesses or choices or "", None, keep=False, guesses=guesses, choices=choices)
-    runs.append(seen.run)
-    return seen
+def is_kept(result: Estimate) -> bool:
+    """Whether the recording is worth a look, so that it is kept without being asked for."""
+    return result.verdict in _NO_VERDICT
 
 
-def _with_choices(job: Job, path: Path, free: Seen, needs: Needs, runs: list[Run], warnings: list[str]) -> Needs:
-    """What the need becomes when every assumed choice takes nothing, or everything. A job need not survive that."""
-    if free.run.elapsed_s > PATIENCE_S:
-        warnings.append(
-            f"sizes hang on assumed values; by how much was not tried, since a run takes over {PATIENCE_S:.0f} s"
-        )
-        return needs
-    bounded = replace(job, timeout_s=min(job.timeout_s or PATIENCE_S, PATIENCE_S))  # a loop may never end that way
-    seen = [_bound(bounded, path, free, runs, choices=choices) for choices in ("none", "all")]
-    completed = [one for one in seen if one.judgement.verdict == "fits" and one.steps >= free.steps]
-    if not completed:
-        warnings.append("sizes hang on assumed values; by how much is not known, the job survives neither extreme")
-        return needs
-    reserved = [one.peak.reserved_bytes for one in (free, *completed)]
-    return replace(needs, assumed_range_bytes=(min(reserved), max(reserved)))
-
-
-def _with_ranges(needs: Needs, free: Seen, bounds: Sequence[Seen]) -> Needs:
-    """Reserved memory may go either way with a workspace, hence the least and most of all runs. The minimum follows the
-    allocated peak, so its range is moved by as much as that peak."""
-    reserved = [seen.peak.reserved_bytes for seen in (free, *bounds)]
-    allocated = [seen.peak.allocated_bytes or 0 for seen in (free, *bounds)]
-    moves = [size - allocated[0] for size in allocated]
-    least = needs.minimum_bytes
-    return replace(
-        needs,
-        comfortable_range_bytes=(min(reserved), max(reserved)),
-        minimum_range_bytes=None if least is None else (least + min(moves), least + max(moves)),
-    )
-
-
-def _minimum(job: Job, path: Path, free: Seen, runs: list[Run]) -> int:
-    """Every trial must get as far as the free run did: a job that dies later at a smaller capacity did not complete."""
-    trial_job = replace(job, stop=as_far_as(free, job))
-
-    def completes(limit_bytes: int) -> bool:
-        seen = run_aside(trial_job, path, "minimum", limit_bytes, keep=False)
-        runs.append(seen.run)
-        return seen.judgement.verdict == "fits" and seen.steps >= free.steps
-
-    return analysis.smallest_that_completes(
-        fails_bytes=free.peak.allocated_bytes or 0, completes_bytes=free.peak.reserved_bytes, completes=completes
-    )
-
-
-def _assemble(
-    job: Job,
-    first: Seen,
-    shown: Seen,
-    free: Seen | None,
-    needs: Needs,
-    runs: Sequence[Run],
-    warnings: Sequence[str],
-) -> Estimate:
-    judgement = first.judgement
-    gpu = _gpu_facts(job.gpu, analysis.device_uses(shown.trace).get(shown.peak.device, analysis.DeviceUse()))
-    if needs.comfortable_bytes is not None:
-        overhead = gpu.processes * gpu.context_bytes + gpu.libraries_bytes
-        needs = replace(needs, process_bytes=needs.comfortable_bytes + overhead)
-    parts: tuple[Part, ...] = analysis.composition(shown.trace)
+def unsupported(error: UnsupportedEnvironment, command: Sequence[str], options: Options) -> Estimate:
+    """The estimate of a job that cannot be run here: the same shape as any other."""
+    gpu = target_gpu(options.get("gpu") or DEFAULT_GPU, options.get("memory"))
     return Estimate(
-        verdict=judgement.verdict,
+        verdict=Verdict.UNSUPPORTED,
+        gpu=GpuFacts(id=gpu.id, name=gpu.name, capacity_bytes=gpu.total_bytes, context_bytes=gpu.context_bytes),
+        failure=Failure(kind="environment", message=error.message, hint=error.hint or None),
+        provenance=Provenance(command=tuple(command), veritasest=__version__, created=timestamp()),
+    )
+
+
+def _asked(options: Options) -> RunSpec:
+    gpu = target_gpu(options.get("gpu") or DEFAULT_GPU, options.get("memory"))
+    timeout_s, host_memory = options.get("timeout_s"), options.get("host_memory")
+    if timeout_s is not None and timeout_s <= 0:
+        raise UsageError(f"the timeout must be above zero, not {timeout_s}", "it is in seconds")
+    host_bytes = parse_bytes(host_memory) if isinstance(host_memory, str) else host_memory
+    return RunSpec(
         gpu=gpu,
-        peak=shown.peak,
-        needs=needs,
-        steps=shown.steps,
-        settled=shown.judgement.settled,
-        elapsed_s=round(sum(run.elapsed_s for run in runs), 3),
-        observed=analysis.observed(shown.trace),
-        not_reached=analysis.not_reached(shown.trace),
-        failure=judgement.failure,
-        undetermined=judgement.undetermined,
-        not_modelled=_not_modelled(first.trace, shown.trace),
-        assumed=analysis.assumed_values(first.trace, *(() if shown is first else (shown.trace,))),
-        warnings=tuple(dict.fromkeys([*warnings, *_close_call(job, gpu, free), *_within_totals(job, gpu, free)])),
-        composition=parts,
-        provenance=_provenance(shown.trace),
-        runs=tuple(runs),
-        trace_path=None,
-        files=_file_changes(first.trace),
+        limit_bytes=gpu.available_bytes,
+        stop=_stop_rule(options),
+        values=value_policy(options.get("values", "auto"), options.get("assume") or {}, host_bytes),
+        timeout_s=timeout_s,
     )
 
 
-def _gpu_facts(gpu: gpus.GPU, use: analysis.DeviceUse) -> GpuFacts:
-    """Of one process: its context, and the most its libraries held. Of several: what was there when the device was
-    fullest, so that the allocations at their peak, and all that was there besides, add up to what the device held."""
-    if use.most_processes > 1:
-        processes = use.processes
-        libraries = max(use.total_bytes - use.reserved_bytes - processes * gpu.context_bytes, 0)
-    else:
-        processes, libraries = 1, use.libraries_bytes
-    return GpuFacts(
-        id=gpu.id,
-        name=gpu.name,
-        capacity_bytes=gpu.total_bytes,
-        context_bytes=gpu.context_bytes,
-        libraries_bytes=libraries,
-        available_bytes=max(gpu.total_bytes - processes * gpu.context_bytes - libraries, 0),
-        processes=processes,
+def target_gpu(name: str, memory: int | str | None) -> GPU:
+    target = gpus.find(name)
+    if memory is None:
+        return target
+    return target.with_memory(parse_bytes(memory) if isinstance(memory, str) else memory)
+
+
+def _stop_rule(options: Options) -> StopRule:
+    steps, until_exit, budget_s = options.get("steps"), options.get("until_exit", False), options.get("budget_s")
+    if steps is not None and steps < 1:
+        raise UsageError(f"steps must be at least 1, not {steps}", "leave it out to stop once the peak has settled")
+    if steps is not None and until_exit:
+        raise UsageError("steps and until_exit exclude each other", "give one of them")
+    if budget_s is not None and budget_s < 0:
+        raise UsageError(f"the budget must not be below zero, not {budget_s}", "it is in seconds")
+    return StopRule(steps=steps, until_exit=until_exit, budget_s=budget_s)
+
+
+def _job(command: Sequence[str], options: Options) -> JobSpec:
+    if isinstance(command, str):
+        raise UsageError(f"the command is one string: {command!r}", "give a list of words: ['python', 'train.py']")
+    env = options.get("env")
+    return resolve(
+        command, cwd=Path(options.get("cwd") or Path.cwd()).resolve(), env=dict(os.environ if env is None else env)
     )
 
 
-def _close_call(job: Job, gpu: GpuFacts, free: Seen | None) -> tuple[str, ...]:
-    """What was not measured matters only where the verdict hangs on it."""
-    if free is None or job.gpu.evidence.get("context_bytes") == "measured":
-        return ()
-    if abs(gpu.available_bytes - free.peak.reserved_bytes) > gpu.context_bytes + gpu.libraries_bytes:
-        return ()
-    where = with_article(gpu.name)
-    return (f"a close call: what the CUDA context and libraries take on {where} is assumed, not measured",)
-
-
-def _within_totals(job: Job, gpu: GpuFacts, free: Seen | None) -> tuple[str, ...]:
-    """Drivers differ in how much of a GPU they leave: a need between the extremes fits with some of them only."""
-    totals = job.gpu.total_bytes_range
-    if free is None or totals is None:
-        return ()
-    needed_bytes = free.peak.reserved_bytes + gpu.context_bytes + gpu.libraries_bytes
-    if not totals[0] < needed_bytes <= totals[1]:
-        return ()
-    low, high = (format_bytes(total) for total in totals)
-    return (
-        f"close to the limit: reported totals of the {gpu.name} range from {low} to {high} depending on the driver",
+def _runner(job: JobSpec, engine: Engine, asked: RunSpec, options: Options) -> Runner:
+    files = choose_files(job, libraries=engine.libraries, allow_writes=options.get("allow_writes", False))
+    if files.notice:
+        options.get("on_notice", warn)(files.notice)
+    chosen = () if options.get("gpu") else (f"no --gpu given: estimated for the {asked.gpu.name}",)
+    manifest = new_manifest(
+        engine=engine.name, command=job.command, gpu=asked.gpu, minimum=options.get("minimum", False)
     )
-
-
-def _not_modelled(*traces: Trace) -> tuple[NotModelled, ...]:
-    """Each name once, with the first place that led to it."""
-    events = {(e.library, e.name, e.how): e for trace in reversed(traces) for e in reversed(trace.of(Unmodelled))}
-    return tuple(
-        NotModelled(library=e.library, name=e.name, how=e.how, file=e.file, line=e.line)
-        for e in sorted(events.values(), key=lambda event: event.t)
-    )
-
-
-def _file_changes(trace: Trace) -> FileChanges | None:
-    held = trace.of(HeldBack)
-    if not held:
-        return None
-    last = held[-1]
-    return FileChanges(
-        mode=last.mode,
-        written=last.written,
-        deleted=last.deleted,
-        bytes=last.bytes,
-        folder=last.folder,
-        examples=last.examples,
-    )
-
-
-def _provenance(trace: Trace) -> Provenance:
-    processes = trace.of(Process)
-    process = processes[0] if processes else None
-    return Provenance(
-        command=trace.header.command,
-        torch=process.torch if process else None,
-        cuda=process.cuda if process else None,
-        cudnn=process.cudnn if process else None,
-        python=process.python if process else None,
-        veritasest=trace.header.veritasest,
-        allocator_conf=trace.header.allocator_conf,
-        host=trace.header.host,
-        created=trace.header.created,
+    save = options.get("save")
+    return Runner(
+        job=job,
+        engine=engine,
+        asked=asked,
+        recording=create_recording(
+            Path(save) if save else Path(tempfile.mkdtemp(prefix="veritasest-")),
+            replace(manifest, warnings=(*chosen, *engine.warnings(asked.gpu))),
+        ),
+        files=files,
+        output=Output(stdout=options.get("stdout"), on_progress=options.get("on_progress")),
     )

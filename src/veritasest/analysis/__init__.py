@@ -1,28 +1,28 @@
-"""Pure functions from a trace to the facts of an estimate."""
+"""Pure functions from a recording to an estimate."""
 
-from veritasest.analysis.allocator import address_range
-from veritasest.analysis.assumed import assumed_values, sizes_are_assumed
-from veritasest.analysis.composition import composition
-from veritasest.analysis.judgement import Judgement, judge
-from veritasest.analysis.life import not_reached, observed, same_course
-from veritasest.analysis.minimum import smallest_that_completes
-from veritasest.analysis.peaks import libraries_bytes, peak, steps
-from veritasest.analysis.processes import DeviceUse, device_uses
+from veritasest.analysis.assumed import sizes_are_assumed
+from veritasest.analysis.completed import (
+    CompletedRun,
+    capacity_run,
+    complete,
+    needs_unlimited,
+    skipped_parts,
+    unlimited_run,
+)
+from veritasest.analysis.estimate import estimate
+from veritasest.analysis.needs import PATIENCE_S, guess_bounds
+from veritasest.analysis.peaks import library_overhead_bytes
 
 __all__ = [
-    "DeviceUse",
-    "Judgement",
-    "address_range",
-    "assumed_values",
-    "composition",
-    "device_uses",
-    "judge",
-    "libraries_bytes",
-    "not_reached",
-    "observed",
-    "peak",
-    "same_course",
+    "PATIENCE_S",
+    "CompletedRun",
+    "capacity_run",
+    "complete",
+    "estimate",
+    "guess_bounds",
+    "library_overhead_bytes",
+    "needs_unlimited",
     "sizes_are_assumed",
-    "smallest_that_completes",
-    "steps",
+    "skipped_parts",
+    "unlimited_run",
 ]

@@ -38,13 +38,13 @@ def _within_the_books(trace: Trace) -> Iterator[str]:
 
 def _within_the_device(trace: Trace) -> Iterator[str]:
     """In a run at capacity, contexts and libraries included."""
-    limit, capacity = trace.header.limit_bytes, trace.header.gpu.get("total_bytes")
+    limit, capacity = trace.header.run.limit_bytes, trace.header.run.gpu.total_bytes
     if limit is None:
         return
     for use in device_uses(trace).values():
         if use.reserved_bytes > limit:
             yield f"the job needs {format_bytes(use.reserved_bytes)}, and was given no more than {format_bytes(limit)}"
-        elif capacity is not None and use.total_bytes > capacity:
+        elif use.total_bytes > capacity:
             yield f"{format_bytes(use.total_bytes)} were in use on a device of {format_bytes(capacity)}"
 
 

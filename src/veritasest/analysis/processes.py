@@ -1,4 +1,4 @@
-"""The processes of a run on their device: who held memory at the same time, and how each of them ended."""
+"""The processes of a run on their device: which held memory at the same time, and how each of them ended."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from veritasest.trace import End, Event, Gone, Killed, Library, Process, ProcessExit, Segment, Trace
-
-STOPPED_BY_US = frozenset({"settled", "steps"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +26,9 @@ class DeviceUse:
 
 
 def device_uses(trace: Trace) -> dict[int, DeviceUse]:
-    """Adds up, in the order of the trace, what the processes alive at each moment hold. A process counts from its first
-    record of memory, with its context, until it ends: one after the other they need no more than the largest."""
-    context_bytes = int(trace.header.gpu.get("context_bytes", 0))
+    """Adds up, in the order of the trace, what the running processes hold at each moment. A process counts from its
+    first record of memory, with its context, until it ends: processes that run one after another are not added up."""
+    context_bytes = trace.header.run.gpu.context_bytes
     devices: dict[int, _Device] = {}
     for event in _in_effect(trace.events):
         if isinstance(event, Segment | Library):
@@ -42,12 +40,12 @@ def device_uses(trace: Trace) -> dict[int, DeviceUse]:
 
 
 def _in_effect(events: tuple[Event, ...]) -> Iterator[Segment | Library | ProcessExit | Gone]:
-    """What a process gives back after the record of its exit is gone already."""
+    """What a process frees after the record of its exit was counted as freed then."""
     exited: set[int] = set()
     for event in events:
         if isinstance(event, Segment | Library):
-            gives = event.op == "free" if isinstance(event, Segment) else event.bytes < 0
-            if event.pid in exited and gives:
+            frees = event.op == "free" if isinstance(event, Segment) else event.bytes < 0
+            if event.pid in exited and frees:
                 continue
             exited.discard(event.pid)
             yield event
@@ -57,7 +55,7 @@ def _in_effect(events: tuple[Event, ...]) -> Iterator[Segment | Library | Proces
 
 
 class _Device:
-    """The books of one device, replayed."""
+    """The memory of one device, replayed."""
 
     def __init__(self, context_bytes: int) -> None:
         self._context_bytes = context_bytes
@@ -126,6 +124,11 @@ def endings(trace: Trace) -> dict[int, Ending]:
 
 
 def stopped_at(trace: Trace) -> float | None:
-    """When we first ended a process of the job because it had shown enough. What happens afterwards, such as a
-    supervisor that finds its worker missing, says nothing about the job."""
-    return min((end.t for end in trace.of(End) if end.reason in STOPPED_BY_US), default=None)
+    """When the agent first ended a process of the job because enough was observed. What happens afterwards, such as a
+    supervisor that misses its worker, says nothing about the job."""
+    return min((end.t for end in trace.of(End) if end.reason.by_agent), default=None)
+
+
+def ended_by_agent(trace: Trace) -> set[int]:
+    """The processes that the agent ended because enough was observed."""
+    return {end.pid for end in trace.of(End) if end.reason.by_agent}

@@ -1,29 +1,18 @@
-"""The command `veritasest`: one module per verb."""
+"""The command `veritasest`: one module per verb, in `verbs/`."""
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from types import ModuleType
 
 from veritasest import __version__
-from veritasest.cli import doctor, gpus, run
+from veritasest.cli import verbs
 from veritasest.cli.parser import HelpShown
 from veritasest.errors import UsageError, VeritasEstError
-
-VERBS: Mapping[str, Callable[[Sequence[str]], int]] = {"run": run.main, "gpus": gpus.main, "doctor": doctor.main}
-
-USAGE = """\
-usage: veritasest VERB ...
-
-How much GPU memory does a CUDA training command need? Answered without a GPU.
-
-  veritasest run --gpu rtx-4090 -- python train.py     run a job on an emulated GPU
-  veritasest gpus                                      the GPUs that can be emulated
-  veritasest doctor                                    is this machine ready?
-  veritasest VERB --help                               all options of a verb
-  veritasest --version
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,22 +28,48 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # `veritasest gpus | head`: the reader has had enough. Python must not try to flush to it again at exit.
+        # `veritasest gpus | head`: the reader has closed the pipe. Python must not flush to it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
+def verb_names() -> list[str]:
+    """`run` first: it is what most people came for."""
+    names = [module.name for module in pkgutil.iter_modules(verbs.__path__)]
+    return sorted(names, key=lambda name: (name != "run", name))
+
+
 def _dispatch(argv: list[str]) -> int:
     if not argv:
-        print(USAGE, end="", file=sys.stderr)
+        print(usage(), end="", file=sys.stderr)
         return UsageError.exit_code
     verb, *rest = argv
     if verb in ("-h", "--help", "help"):
-        print(USAGE, end="")
+        print(usage(), end="")
         return 0
     if verb in ("-V", "--version"):
         print(f"veritasest {__version__}")
         return 0
-    if verb not in VERBS:
-        raise UsageError(f"unknown verb {verb!r}", f"verbs: {', '.join(VERBS)}; to run a job: veritasest run {verb}")
-    return VERBS[verb](rest)
+    names = verb_names()
+    if verb not in names:
+        raise UsageError(f"unknown verb {verb!r}", f"verbs: {', '.join(names)}; to run a job: veritasest run {verb}")
+    code: int = _verb(verb).main(rest)
+    return code
+
+
+def usage() -> str:
+    lines = [
+        "usage: veritasest VERB ...",
+        "",
+        "How much GPU memory does a PyTorch training command need? Answered without a GPU.",
+        "",
+    ]
+    for name in verb_names():
+        module = _verb(name)
+        lines.append(f"  veritasest {module.EXAMPLE:<40} {(module.__doc__ or '').splitlines()[0]}")
+    lines.append(f"  veritasest {'VERB --help':<40} All options of a verb.")
+    return "\n".join(lines) + "\n"
+
+
+def _verb(name: str) -> ModuleType:
+    return importlib.import_module(f"{verbs.__name__}.{name}")

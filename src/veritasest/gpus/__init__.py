@@ -2,6 +2,6 @@
 
 from veritasest.gpus.catalogue import find, load
 from veritasest.gpus.cudnn import cudnn_properties
-from veritasest.gpus.record import GPU
+from veritasest.spec.gpu import GPU
 
 __all__ = ["GPU", "cudnn_properties", "find", "load"]

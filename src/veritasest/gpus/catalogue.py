@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from veritasest.errors import UnknownGPU
-from veritasest.gpus.record import GPU
+from veritasest.spec.gpu import GPU
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from veritasest.gpus.record import GPU
+from veritasest.spec.gpu import GPU
 
 # Where the GPU sits on the bus. cuDNN does not look at it; kept as on the machine the H200 text was read from.
 _PCI_DEVICE_ID = 6

@@ -1,7 +1,8 @@
-"""Runs one command on the emulated device, watches it, and leaves nothing behind."""
+"""Runs one command with an engine, watches it, and leaves nothing behind."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import resource
@@ -11,209 +12,181 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timezone
-from functools import partial
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from veritasest import __version__
-from veritasest.engines.emulated.accounting import SharedBooks
-from veritasest.engines.emulated.caches import compiler_caches
-from veritasest.engines.emulated.environment import StopRule, child_environment
-from veritasest.engines.emulated.libraries import Installation, plain_paths
+from veritasest.engines.base import Session
 from veritasest.errors import UsageError
-from veritasest.gpus import GPU
-from veritasest.launch.files import Files, Layer, changes, open_layer, start, tracker_environment
-from veritasest.launch.interpreter import Command, TorchBuild
-from veritasest.launch.process_tree import Family
-from veritasest.spec.values import Values
-from veritasest.trace import SCHEMA, Segment, StageBegun, Step, Tail, TraceWriter
+from veritasest.launch.files import Files, Layer, changes, layer_environment, layer_settings, open_layer, start
+from veritasest.launch.process_tree import ProcessTree
+from veritasest.launch.progress import Progress, ProgressReader
+from veritasest.spec.codec import to_plain
+from veritasest.spec.enums import ExitReason
+from veritasest.spec.job import JobSpec
+from veritasest.spec.run import RunSpec
+from veritasest.trace import Exit, Gone, Header, HeldBack, TraceWriter
+from veritasest.trace.events import SCHEMA
+from veritasest.trace.recording import RecordedRun, timestamp
 
 POLL_S = 0.05
+SETTINGS_VARIABLE = "VERITASEST_RUN"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
-    """What a live display shows. Bytes are those of the fullest process. Once the peak has settled, `budget_s` may be
-    spent on the rest of the job's life, since `settled_at_s`."""
+class Output:
+    """`stdout`: a file descriptor for the job's standard output, None: ours. `silent`: for repeated runs, whose output
+    was shown the first time."""
 
-    step: int = 0
-    used_bytes: int = 0
-    peak_bytes: int = 0
-    elapsed_s: float = 0.0
-    limit_bytes: int | None = None
-    stage: str = ""
-    budget_s: float | None = None
-    settled_at_s: float | None = None
+    stdout: int | None = None
+    silent: bool = False
+    on_progress: Callable[[Progress], None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """`reason`: "exited", "timeout" or "interrupted". A negative `code` is the signal that killed the child."""
+    """A negative `code` is the signal that killed the child."""
 
     code: int | None
-    reason: str
+    reason: ExitReason
     elapsed_s: float
-    trace_path: Path
 
 
 def launch(
-    command: Command,
-    *,
-    installation: Installation,
-    gpu: GPU,
-    build: TorchBuild | None,
-    limit_bytes: int | None,
-    stop: StopRule,
-    timeout_s: float | None,
-    trace_path: Path,
-    cwd: Path,
-    env: Mapping[str, str],
-    stdout: int | None = None,
-    silent: bool = False,
-    values: Values | None = None,
-    guesses: str | None = None,
-    choices: str | None = None,
-    files: Files | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    job: JobSpec, run: RunSpec, *, session: Session, recorded: RecordedRun, files: Files, output: Output
 ) -> Outcome:
-    """Runs `command` to its end, its time limit, or the user's Ctrl-C. The trace is complete when this returns.
-
-    `silent` is for repetitions: what the job prints, and its traceback, were seen the first time. `guesses`: "low" or
-    "high" moves every size that is a guess to that bound. `choices`: "none" or "all" does so with every assumed choice.
-    """
-    files = files or Files(mode="allowed")
+    """Runs the job to its end, its time limit, or the user's Ctrl-C. The trace is complete when this returns."""
     with ExitStack() as stack:
-        trace = stack.enter_context(TraceWriter(trace_path))
-        plain = stack.enter_context(plain_paths(installation))
-        caches = stack.enter_context(compiler_caches(env))
-        books = stack.enter_context(SharedBooks())
-        ours = (trace_path, books.path, *(Path(path).parent for path in caches.values()))
-        layer = stack.enter_context(_layer(files, ours, env))
-        trace.header(**_header(command, gpu, limit_bytes, stop, timeout_s, env))
-        environment = child_environment(
-            installation=plain,
-            gpu=gpu,
-            build=build,
-            limit_bytes=limit_bytes,
-            trace_path=trace_path,
-            stop=stop,
-            base={**env, **caches, **tracker_environment(env, mode=files.mode)},
-            values=values,
-            guesses=guesses,
-            choices=choices,
-            books_path=books.path,
-            files=files,
-            layer=layer,
-        )
-        started = time.monotonic()
+        trace = stack.enter_context(TraceWriter(recorded.trace_path))
+        trace.header(_header(job, run))
+        own_paths = (recorded.folder, *session.own_paths)
+        layer = stack.enter_context(_layer(files, own_paths, job.environment))
+        _write_settings(recorded, run, {**session.settings, **layer_settings(files, layer)})
+        environment = layer_environment(session.environment, session.libraries, files, layer)
+        mark = str(recorded.settings_path)
+        environment[SETTINGS_VARIABLE] = mark
+        watch = _Watch(session, trace, recorded.trace_path, run.timeout_s, output.on_progress)
         with _interruptions() as interrupted:
-            streams = _streams(stdout, silent)
-            child = _start(command, files, layer, installation=plain, cwd=cwd, environment=environment, **streams)
-            family = Family(child.pid, trace_path)
+            command = _Command(job, session.libraries, files, layer, environment)
+            child = command.start(_streams(output))
+            tree = ProcessTree(child.pid, f"{SETTINGS_VARIABLE}={mark}")
             try:
-                watch = partial(_note_deaths, books, trace)
-                reason = _watch(child, trace_path, started, timeout_s, interrupted, on_progress, limit_bytes, watch)
+                reason = watch.wait(child, interrupted)
             except BaseException:
-                family.end(grace_s=0.0)
+                tree.end(grace_s=0.0)
                 child.wait()
                 raise
             # Also after a clean exit: workers that outlive the job would be orphans.
-            family.end(grace_s=1.0 if reason == "exited" else 3.0)
+            tree.end(grace_s=1.0 if reason is ExitReason.EXITED else 3.0)
             code = child.wait()
-            _note_deaths(books, trace, by_us=True)
-        trace.write("files", mode=files.mode, **asdict(changes(layer)) if layer else {})
-        outcome = Outcome(code=code, reason=reason, elapsed_s=time.monotonic() - started, trace_path=trace_path)
+            watch.note_ended(by_us=True)
+        trace.write(HeldBack(mode=files.mode, **asdict(changes(layer)) if layer else {}))
+        outcome = Outcome(code=code, reason=reason, elapsed_s=watch.elapsed_s)
         trace.end_torn_line()
-        trace.write(
-            "exit", code=code, reason=reason, elapsed_s=round(outcome.elapsed_s, 3), host_peak_bytes=_host_peak_bytes()
-        )
+        peak = _host_peak_bytes()
+        trace.write(Exit(code=code, reason=reason, elapsed_s=round(outcome.elapsed_s, 3), host_peak_bytes=peak))
         return outcome
 
 
-def _start(
-    command: Command, files: Files, layer: Layer | None, *, cwd: Path, **options: Any
-) -> subprocess.Popen[bytes]:
-    try:
-        return start(command.words, files=files, layer=layer, cwd=cwd, **options)
-    except OSError as error:
-        hint = "a script without execute permission is run as: python SCRIPT"
-        raise UsageError(f"cannot run {command.words[0]!r}: {error.strerror}", hint) from error
+def _write_settings(recorded: RecordedRun, run: RunSpec, native: Mapping[str, str | int]) -> None:
+    """The one document that the native part and the agent read. The native section comes first, and is flat."""
+    document = {"native": {"trace": str(recorded.trace_path), **native}, "run": to_plain(run)}
+    text = json.dumps(document, ensure_ascii=False, indent=1)
+    recorded.settings_path.write_text(text, encoding="utf-8", errors="surrogateescape")
 
 
-def _streams(stdout: int | None, silent: bool) -> dict[str, int | None]:
-    if silent:
+@dataclass(frozen=True)
+class _Command:
+    job: JobSpec
+    libraries: Path
+    files: Files
+    layer: Layer | None
+    environment: Mapping[str, str]
+
+    def start(self, streams: Mapping[str, int | None]) -> subprocess.Popen[bytes]:
+        words = self.job.command
+        try:
+            return start(
+                words,
+                files=self.files,
+                layer=self.layer,
+                libraries=self.libraries,
+                cwd=Path(self.job.folder),
+                environment=self.environment,
+                **streams,
+            )
+        except OSError as error:
+            hint = "a script without execute permission is run as: python SCRIPT"
+            raise UsageError(f"cannot run {words[0]!r}: {error.strerror}", hint) from error
+
+
+def _streams(output: Output) -> dict[str, int | None]:
+    if output.silent:
         return {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return {"stdin": None, "stdout": stdout, "stderr": None}
+    return {"stdin": None, "stdout": output.stdout, "stderr": None}
 
 
 @contextmanager
-def _layer(files: Files, ours: tuple[Path, ...], env: Mapping[str, str]) -> Iterator[Layer | None]:
-    """The layer for this run alone; what the run itself writes (`ours`) stays out of it."""
+def _layer(files: Files, own_paths: tuple[Path, ...], env: Mapping[str, str]) -> Iterator[Layer | None]:
+    """The file layer for this run alone; what the run itself writes stays out of it."""
     if files.place is None:
         yield None
         return
-    with open_layer(files.place, kept=ours, env=env) as layer:
+    with open_layer(files.place, kept=own_paths, env=env) as layer:
         yield layer
 
 
-def _watch(
-    child: subprocess.Popen[bytes],
-    trace_path: Path,
-    started: float,
-    timeout_s: float | None,
-    interrupted: threading.Event,
-    on_progress: Callable[[Progress], None] | None,
-    limit_bytes: int | None,
-    note_deaths: Callable[[], None],
-) -> str:
-    tail = Tail(trace_path)
-    progress = Progress(limit_bytes=limit_bytes)
-    try:
-        while True:
-            try:
-                child.wait(POLL_S)
-                note_deaths()
-                return "interrupted" if interrupted.is_set() else "exited"
-            except subprocess.TimeoutExpired:
-                elapsed_s = time.monotonic() - started
-            note_deaths()
-            if interrupted.is_set():
-                return "interrupted"
-            if timeout_s is not None and elapsed_s > timeout_s:
-                return "timeout"
-            if on_progress is not None:
-                progress = _advance(progress, tail, elapsed_s)
-                on_progress(progress)
-    finally:
-        tail.close()
+class _Watch:
+    """Waits for the job, and follows its trace."""
 
+    def __init__(
+        self,
+        session: Session,
+        trace: TraceWriter,
+        trace_path: Path,
+        timeout_s: float | None,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self._session = session
+        self._trace = trace
+        self._trace_path = trace_path
+        self._timeout_s = timeout_s
+        self._on_progress = on_progress
+        self._started = time.monotonic()
 
-def _note_deaths(books: SharedBooks, trace: TraceWriter, *, by_us: bool = False) -> None:
-    """A process that is killed writes nothing, yet gives its device memory back."""
-    for process in books.ended():
-        trace.write("gone", process=process, by_us=by_us)
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self._started
 
+    def wait(self, child: subprocess.Popen[bytes], interrupted: threading.Event) -> ExitReason:
+        progress = ProgressReader(self._trace_path)
+        try:
+            while True:
+                try:
+                    child.wait(POLL_S)
+                    self.note_ended()
+                    return ExitReason.INTERRUPTED if interrupted.is_set() else ExitReason.EXITED
+                except subprocess.TimeoutExpired:
+                    self.note_ended()
+                if interrupted.is_set():
+                    return ExitReason.INTERRUPTED
+                if self._timeout_s is not None and self.elapsed_s > self._timeout_s:
+                    return ExitReason.TIMEOUT
+                if self._on_progress is not None:
+                    self._on_progress(progress.read(self.elapsed_s))
+        finally:
+            progress.close()
 
-def _advance(progress: Progress, tail: Tail, elapsed_s: float) -> Progress:
-    progress = replace(progress, elapsed_s=elapsed_s)
-    for event in tail.poll():
-        if isinstance(event, Segment):
-            peak = max(progress.peak_bytes, event.used_bytes)
-            progress = replace(progress, used_bytes=event.used_bytes, peak_bytes=peak)
-        elif isinstance(event, Step):
-            progress = replace(progress, step=max(progress.step, event.step))
-        elif isinstance(event, StageBegun):
-            since = elapsed_s if progress.settled_at_s is None else progress.settled_at_s
-            progress = replace(progress, stage=event.stage, budget_s=event.budget_s, settled_at_s=since)
-    return progress
+    def note_ended(self, *, by_us: bool = False) -> None:
+        """A process that is killed writes nothing, yet frees its device memory."""
+        for process in self._session.ended_processes():
+            self._trace.write(Gone(process=process, by_us=by_us))
 
 
 @contextmanager
 def _interruptions() -> Iterator[threading.Event]:
-    """Sets an event on Ctrl-C or SIGTERM in place of dying, so that the job is ended first. Handlers are put back."""
+    """Sets an event on Ctrl-C or SIGTERM instead of dying, so that the job is ended first. Handlers are put back."""
     event = threading.Event()
 
     def note(_number: int, _frame: FrameType | None) -> None:
@@ -230,25 +203,16 @@ def _interruptions() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _header(
-    command: Command,
-    gpu: GPU,
-    limit_bytes: int | None,
-    stop: StopRule,
-    timeout_s: float | None,
-    env: Mapping[str, str],
-) -> dict[str, object]:
-    return {
-        "schema": SCHEMA,
-        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "command": list(command.words),
-        "veritasest": __version__,
-        "gpu": {**asdict(gpu), "evidence": dict(gpu.evidence)},
-        "limit_bytes": limit_bytes,
-        "allocator_conf": env.get("PYTORCH_ALLOC_CONF") or env.get("PYTORCH_CUDA_ALLOC_CONF"),
-        "host": host_facts(),
-        "stop": {**asdict(stop), "timeout_s": timeout_s},
-    }
+def _header(job: JobSpec, run: RunSpec) -> Header:
+    return Header(
+        schema=SCHEMA,
+        created=timestamp(),
+        command=job.command,
+        veritasest=__version__,
+        run=run,
+        allocator_conf=job.allocator_conf,
+        host=host_facts(),
+    )
 
 
 def host_facts() -> dict[str, object]:

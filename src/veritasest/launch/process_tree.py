@@ -1,4 +1,4 @@
-"""Ends a job and everything it started, also what has left its process group."""
+"""Ends a job and everything it started, including processes that left its process group."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from pathlib import Path
 GRACE_S = 3.0
 
 
-class Family:
-    """The processes of one run: the child's group, and whoever inherited its trace path.
+class ProcessTree:
+    """The processes of one run: the child's group, and every process that inherited `mark`, a variable of its
+    environment.
 
     The second covers daemons and workers that opened a session of their own. The mark is unique to the run, so
     neither another estimate at the same time nor the caller's own children are ever touched.
     """
 
-    def __init__(self, group: int, trace_path: Path) -> None:
+    def __init__(self, group: int, mark: str) -> None:
         self._group = group
-        self._mark = f"VERITASEST_TRACE={trace_path}".encode()
+        self._mark = os.fsencode(mark)
 
     def end(self, grace_s: float = GRACE_S) -> None:
-        """SIGTERM, then after `grace_s` SIGKILL to those still there."""
+        """SIGTERM, then after `grace_s` SIGKILL to those still running."""
         self._signal(signal.SIGTERM)
         deadline = time.monotonic() + grace_s
         while self._marked() and time.monotonic() < deadline:
@@ -48,7 +49,7 @@ class Family:
 
     def _is_marked(self, entry: Path) -> bool:
         try:
-            # A zombie's environment reads empty, so the dead do not count.
+            # The environment of a zombie reads as empty, so processes that have ended do not count.
             return self._mark in (entry / "environ").read_bytes().split(b"\0")
         except OSError:
             return False

@@ -1,13 +1,13 @@
-"""What the shell is told. 2 (wrong usage) and 130 (Ctrl-C) come from errors, not from verdicts."""
+"""The exit codes of `veritasest run` and `report`. 2 (wrong usage) and 130 (Ctrl-C) come from errors, not verdicts."""
 
 from collections.abc import Mapping
 
-from veritasest.spec.estimate import Verdict
+from veritasest.spec.enums import Verdict
 
 EXIT_CODES: Mapping[Verdict, int] = {
-    "fits": 0,
-    "does_not_fit": 3,
-    "job_failed": 1,
-    "unsupported": 4,
-    "undetermined": 5,
+    Verdict.FITS: 0,
+    Verdict.JOB_FAILED: 1,
+    Verdict.DOES_NOT_FIT: 3,
+    Verdict.UNSUPPORTED: 4,
+    Verdict.UNDETERMINED: 5,
 }

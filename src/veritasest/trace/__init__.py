@@ -1,11 +1,10 @@
-"""The file between the run and the analysis: JSON lines, append-only, readable after a crash.
+"""The file between a run and its analysis: JSON lines, append-only, readable after a crash.
 
 Several processes append to one file at once. Each line is written by one write() to a file opened with O_APPEND, so
-lines never mix; the last one may be torn when its writer was killed. docs: see `records.py` for every kind of line.
+lines never mix; the last one may be torn when its writer was killed. `events.py` defines every kind of line.
 """
 
-from veritasest.trace.reader import Tail, read
-from veritasest.trace.records import (
+from veritasest.trace.events import (
     SCHEMA,
     Assumed,
     Batches,
@@ -35,7 +34,9 @@ from veritasest.trace.records import (
     Step,
     Trace,
     Unmodelled,
+    Workspace,
 )
+from veritasest.trace.reader import Tail, read
 from veritasest.trace.writer import TraceWriter
 
 __all__ = [
@@ -70,5 +71,6 @@ __all__ = [
     "Trace",
     "TraceWriter",
     "Unmodelled",
+    "Workspace",
     "read",
 ]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 from veritasest.errors import TraceError
-from veritasest.trace.records import KINDS, SCHEMA, Event, Header, Trace
+from veritasest.spec.codec import from_plain
+from veritasest.trace.events import KINDS, SCHEMA, Event, Header, Trace
+
+_MALFORMED = (ValueError, TypeError, KeyError)
 
 
 def read(path: str | os.PathLike[str]) -> Trace:
-    """The trace at `path`. Torn lines are counted, kinds from the future skipped, a newer schema refused."""
+    """The trace at `path`. Torn lines are counted, unknown kinds skipped, other schemas refused."""
     try:
         lines = Path(path).read_bytes().split(b"\n")
     except OSError as error:
@@ -25,7 +25,7 @@ def read(path: str | os.PathLike[str]) -> Trace:
     for line in filter(None, lines[1:]):
         try:
             event = _event(line)
-        except (ValueError, TypeError, KeyError):
+        except _MALFORMED:
             unreadable += 1
             continue
         if event is not None:
@@ -34,7 +34,7 @@ def read(path: str | os.PathLike[str]) -> Trace:
 
 
 class Tail:
-    """Follows a growing trace. Allocator history is passed over: it is large, and no live display needs it."""
+    """Follows a growing trace. Skips the allocator's history: it is large, and no live display needs it."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._file = open(path, "rb")  # noqa: SIM115 (closed by close())
@@ -48,7 +48,7 @@ class Tail:
             if line and b'"blocks"' not in line[:40]:
                 try:
                     events.append(_event(line))
-                except (ValueError, TypeError, KeyError):
+                except _MALFORMED:
                     continue
         return [event for event in events if event is not None]
 
@@ -60,28 +60,18 @@ def _header(line: bytes, path: str | os.PathLike[str]) -> Header:
     try:
         record = json.loads(line)
         schema = record["schema"]
-    except (ValueError, TypeError, KeyError) as error:
-        raise TraceError(f"{os.fspath(path)} is not a VeritasEst trace: its first line is no header") from error
-    if schema > SCHEMA:
-        raise TraceError(
-            f"{os.fspath(path)} has trace schema {schema}, this VeritasEst reads up to {SCHEMA}",
-            "upgrade VeritasEst: pip install --upgrade veritasest",
-        )
-    return Header(**_known(Header, record))
+    except _MALFORMED as error:
+        raise TraceError(f"{os.fspath(path)} is not a VeritasEst trace: its first line is not a header") from error
+    if schema != SCHEMA:
+        remedy = "upgrade VeritasEst: pip install --upgrade veritasest" if schema > SCHEMA else "record the job again"
+        raise TraceError(f"{os.fspath(path)} has trace schema {schema}; this VeritasEst reads schema {SCHEMA}", remedy)
+    try:
+        return from_plain(Header, record)
+    except _MALFORMED as error:
+        raise TraceError(f"{os.fspath(path)} is not a VeritasEst trace: {error}") from error
 
 
 def _event(line: bytes) -> Event | None:
     record = json.loads(line)
     kind = KINDS.get(record["kind"])
-    return kind(**_known(kind, record)) if kind else None
-
-
-def _known(kind: type, record: dict[str, Any]) -> dict[str, Any]:
-    """The fields this version knows; lists become tuples, so that records are truly frozen."""
-    names = _names(kind)
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in record.items() if key in names}
-
-
-@cache
-def _names(kind: type) -> frozenset[str]:
-    return frozenset(field.name for field in dataclasses.fields(kind))
+    return from_plain(kind, record) if kind else None

@@ -5,7 +5,14 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import Any
+from dataclasses import MISSING, fields
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from veritasest.spec.codec import to_plain
+
+if TYPE_CHECKING:
+    from veritasest.trace.events import Event, Header
 
 
 class TraceWriter:
@@ -14,15 +21,15 @@ class TraceWriter:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
-    def header(self, **fields: Any) -> None:
-        self._line({"kind": "header", **fields})
+    def header(self, header: Header) -> None:
+        self._line({"kind": "header", **to_plain(header)})
 
-    def write(self, kind: str, **fields: Any) -> None:
+    def write(self, event: Event) -> None:
         # The process id is asked for each time: a forked child writes through the same object.
-        self._line({"kind": kind, "pid": os.getpid(), "t": time.monotonic(), **fields})
+        self._line({"kind": event.kind, "pid": os.getpid(), "t": time.monotonic(), **_given(event)})
 
     def end_torn_line(self) -> None:
-        """So that the next record is a line of its own, whatever a killed process left at the end. Readers skip empty
+        """Makes the next record a line of its own, whatever a killed process left at the end. Readers skip empty
         lines."""
         os.write(self._descriptor, b"\n")
 
@@ -39,3 +46,14 @@ class TraceWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _given(event: Event) -> dict[str, Any]:
+    """The fields that differ from their defaults: a reader fills in the others."""
+    values = ((name, getattr(event, name), default) for name, default in _own_fields(cast("Any", type(event))))
+    return {name: value for name, value, default in values if default is MISSING or value != default}
+
+
+@cache
+def _own_fields(kind: Any) -> tuple[tuple[str, Any], ...]:
+    return tuple((field.name, field.default) for field in fields(kind) if field.name not in ("pid", "t"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from veritasest.analysis.allocator.history import Request, histories, replay, reproduce, requests
 from veritasest.analysis.allocator.layouts import plausible
-from veritasest.analysis.peaks import peak, reserved_peaks
+from veritasest.analysis.peaks import fullest_device, peak, reserved_peaks
 from veritasest.trace import Trace
 
 MOST_LAYOUTS = 24
@@ -21,11 +21,11 @@ LONGEST = 1_500_000  # events of a history; beyond it nothing is claimed
 def address_range(trace: Trace) -> tuple[int, int] | None:
     """The least and the most that the fullest device's reserved peak may be. None when addresses do not move it, or
     when the allocator's history is not reproduced, so that nothing can be said."""
-    highest = peak(trace)
+    device = fullest_device(trace)
     reserved = reserved_peaks(trace.events)
-    low = high = highest.reserved_bytes
+    low = high = peak(trace, device).reserved_bytes
     for place, rows in histories(trace.events).items():
-        if place[1] != highest.device:
+        if place[1] != device:
             continue
         asked = requests(rows) if len(rows) <= LONGEST else None
         recorded = reproduce(rows) if asked is not None else None

@@ -1,7 +1,7 @@
-"""The books that the processes of one run share: a file that native/core/shared.c maps, one slot per process.
+"""Device memory as the processes of one run share it: a file that native/core/shared.c maps, one slot per process.
 
-They let processes compete for one device's memory. The launcher makes the file, and finds in it which processes have
-ended, also those that were killed.
+It lets processes compete for one device's memory. The engine makes the file, and finds in it which processes have
+ended, including those that were killed.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _FIRST_FIELD_AFTER_NAME = 3  # of /proc/PID/stat, counted as proc(5) does
 _STATE, _THREADS, _START = (number - _FIRST_FIELD_AFTER_NAME for number in (3, 20, 22))
 
 
-class SharedBooks:
-    """A fresh file, deleted on leaving. Sparse: it takes as much of the disk as there are processes."""
+class SharedAccounting:
+    """A new file, deleted on exit. Sparse: it takes as much of the disk as there are processes."""
 
     def __init__(self) -> None:
         descriptor, name = tempfile.mkstemp(prefix="veritasest-", suffix=".books")
@@ -51,7 +51,7 @@ class SharedBooks:
         slots = [_SLOT.unpack_from(self._map, HEADER_BYTES + index * SLOT_BYTES) for index in range(min(taken, SLOTS))]
         return [(process, started) for process, started in slots if process]
 
-    def __enter__(self) -> SharedBooks:
+    def __enter__(self) -> SharedAccounting:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -61,7 +61,7 @@ class SharedBooks:
 
 
 def _lives(process: int, started: int) -> bool:
-    """A zombie holds no device memory any more, unless only its first thread has ended."""
+    """A zombie no longer holds device memory, unless only its first thread has ended."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

@@ -31,6 +31,9 @@ class Installation:
         names = (self.libraries / _PRELOAD).read_text().split()
         return tuple(self.libraries / name for name in names if "/" not in name or name.startswith(f"cu{cuda_major}/"))
 
+    def has_stand_ins(self, cuda_major: int) -> bool:
+        return any(path.exists() for path in self.preload(cuda_major))
+
     @property
     def audit(self) -> Path:
         """The loader's audit module that leads paths of the real libraries to the stand-ins (native/audit/audit.c)."""
@@ -55,7 +58,7 @@ def _candidates() -> list[Path]:
 
 
 @contextmanager
-def plain_paths(installation: Installation) -> Iterator[Installation]:
+def without_special_characters(installation: Installation) -> Iterator[Installation]:
     """The same under paths that LD_PRELOAD and PYTHONPATH can hold: neither can quote a space or a colon."""
     if not any(set(" :\t\n") & set(str(path)) for path in (installation.home, installation.libraries)):
         yield installation

@@ -9,7 +9,7 @@ CUDA_MAJORS = (12, 13)
 OLDEST_PYTHON = (3, 10)
 
 # The compute capabilities the official builds are compiled for (torch.cuda.get_arch_list()). 2.11 with CUDA 13.0
-# was read off the build itself; the others are assumed.
+# was read from the build itself; the others are assumed.
 _ARCHITECTURES: dict[tuple[str, str], tuple[int, ...]] = {
     ("2.11", "13.0"): (75, 80, 86, 90, 100, 120),
 }
@@ -21,9 +21,14 @@ def minor_version(version: str) -> str:
     return ".".join(version.split("+")[0].split(".")[:2])
 
 
+def cuda_major(cuda: str) -> int:
+    """13 for "13.0"."""
+    return int(cuda.split(".")[0])
+
+
 def architectures(torch_version: str, cuda: str) -> tuple[int, ...]:
     known = _ARCHITECTURES.get((minor_version(torch_version), cuda))
-    return known or _BY_CUDA_MAJOR[int(cuda.split(".")[0])]
+    return known or _BY_CUDA_MAJOR[cuda_major(cuda)]
 
 
 def binary_for(cc: int, available: tuple[int, ...]) -> int | None:

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from veritasest.engines.emulated.caches import kept_folder
-from veritasest.engines.emulated.libraries import Installation
+from veritasest.engines.caches import cache_dir
 from veritasest.launch.files.enter import ENTER, enter
 from veritasest.launch.files.layer import Layer, candidates, open_layer, place_for
 from veritasest.launch.files.overlay import mounts, root_steps, user_steps
+from veritasest.spec.enums import FileMode
+from veritasest.spec.job import JobSpec
 
 INTERPOSER = "libveritasest_files.so"
 SPARSE = "libveritasest_sparse.so"
@@ -21,10 +22,10 @@ FORCE = "VERITASEST_FILES"  # for tests: the name of a mode
 
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """`mode`: "overlay", "interposer", "none" (neither can be made) or "allowed" (--allow-writes). `place`: where
-    layers are made. `work`: folders the job is known to use. `reason`: why it is no better mode."""
+    """`place`: where layers are made. `work`: folders the job is known to use. `reason`: why no better mode was
+    possible."""
 
-    mode: str
+    mode: FileMode
     place: Path | None = None
     work: tuple[str, ...] = ()
     reason: str | None = None
@@ -32,37 +33,36 @@ class Files:
     @property
     def notice(self) -> str | None:
         """What the user must know before the job starts."""
-        if self.mode != "none":
+        if self.mode is not FileMode.NONE:
             return None
         return (
-            f"no private layer for the job's files can be made here ({self.reason}): what the job writes or deletes is "
-            "written and deleted for real; to avoid that, run it in a copy of its folder"
+            f"the job's files cannot be protected here ({self.reason}): whatever the job writes or deletes is written "
+            "and deleted for real; to avoid that, run it in a copy of its folder"
         )
 
 
-def choose_files(
-    *, env: Mapping[str, str], cwd: Path, words: Sequence[str], installation: Installation, allow_writes: bool
-) -> Files:
+def choose_files(job: JobSpec, *, libraries: Path, allow_writes: bool) -> Files:
+    env, cwd = job.environment, Path(job.folder)
     forced, reason = env.get(FORCE), None
-    if allow_writes or forced == "allowed":
-        return Files(mode="allowed")
-    places = candidates(env, kept_folder(env), cwd)
-    work = _work_folders(env, cwd, words)
-    if forced in (None, "overlay"):
+    if allow_writes or forced == FileMode.ALLOWED:
+        return Files(mode=FileMode.ALLOWED)
+    places = candidates(env, cache_dir(env), cwd)
+    work = _work_folders(env, cwd, job.command)
+    if forced in (None, FileMode.OVERLAY):
         place = place_for(mounts(_mountinfo()), places)
         if place is None:
             reason = "no disk that can hold an overlay"
         else:
-            files = Files(mode="overlay", place=place, work=work)
-            reason = _probe(files, installation, env)
+            files = Files(mode=FileMode.OVERLAY, place=place, work=work)
+            reason = _probe(files, libraries, env)
             if reason is None:
                 return files
-    if forced in (None, "interposer"):
+    if forced in (None, FileMode.INTERPOSER):
         place = place_for((), places)
-        if place is not None and (installation.libraries / INTERPOSER).exists():
-            return Files(mode="interposer", place=place, work=work, reason=reason)
+        if place is not None and (libraries / INTERPOSER).exists():
+            return Files(mode=FileMode.INTERPOSER, place=place, work=work, reason=reason)
         reason = "no folder for the layer can be written" if place is None else "the interposer is not installed"
-    return Files(mode="none", reason=reason or f"{FORCE}={forced}")
+    return Files(mode=FileMode.NONE, reason=reason or f"{FORCE}={forced}")
 
 
 def overlay_steps(files: Files, layer: Layer) -> list[str] | None:
@@ -71,9 +71,9 @@ def overlay_steps(files: Files, layer: Layer) -> list[str] | None:
     return plan(found, layer.folder, kept=layer.kept, work=files.work)
 
 
-def _probe(files: Files, installation: Installation, env: Mapping[str, str]) -> str | None:
-    """Makes the mounts once, for nothing. Why that failed, or None."""
-    program = installation.libraries / ENTER
+def _probe(files: Files, libraries: Path, env: Mapping[str, str]) -> str | None:
+    """Makes the mounts once, to see whether that works. Why it failed, or None."""
+    program = libraries / ENTER
     if files.place is None or not program.exists():
         return f"{ENTER} is not installed"
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from veritasest.engines.emulated.libraries import Installation
 from veritasest.errors import UnsupportedEnvironment
 from veritasest.launch.files.choose import Files, overlay_steps
 from veritasest.launch.files.enter import ENTER, enter
 from veritasest.launch.files.layer import Layer
+from veritasest.spec.enums import FileMode
 
 # Read by the loader of every program, so that the small one which makes the mounts would load the stand-ins.
 _FOR_THE_JOB = ("LD_PRELOAD", "LD_AUDIT")
@@ -24,13 +24,13 @@ def start(
     *,
     files: Files,
     layer: Layer | None,
-    installation: Installation,
+    libraries: Path,
     cwd: Path,
     environment: Mapping[str, str],
     **streams: Any,
 ) -> subprocess.Popen[bytes]:
     """OSError where the command itself cannot be run, as subprocess.Popen."""
-    if layer is None or files.mode != "overlay":
+    if layer is None or files.mode is not FileMode.OVERLAY:
         return subprocess.Popen(words, cwd=cwd, env=dict(environment), start_new_session=True, **streams)
     steps = overlay_steps(files, layer)
     if steps is None:
@@ -40,7 +40,7 @@ def start(
             steps += ["set", f"{name}={environment[name]}"]
     steps += ["folder", str(cwd), "exec", *words]
     outside = {key: value for key, value in environment.items() if key not in _FOR_THE_JOB}
-    child, problem = enter(installation.libraries / ENTER, steps, env=outside, start_new_session=True, **streams)
+    child, problem = enter(libraries / ENTER, steps, env=outside, start_new_session=True, **streams)
     if problem is None:
         return child
     step, number = problem

@@ -1,4 +1,4 @@
-"""What runs inside the user's process: it writes down what PyTorch's allocator does, and ends the job when told to.
+"""What runs inside the user's process: it records what PyTorch's allocator does, and ends the job when asked to.
 
 Started by `inject/sitecustomize.py` before the user's code. Python imports that by itself; where it does not look for
 it (`python -I`), the emulated device runs it (native/core/python.c). The agent imports nothing that the user's code has
@@ -13,28 +13,27 @@ shares it with the agent, and finds it emptied after each optimizer step.
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import Any
 
-from veritasest.engines.emulated.agent import failures, guard, uploads
+from veritasest.engines.emulated.agent import failures, guard, settings, uploads
 from veritasest.engines.emulated.agent.imports import after_import
+from veritasest.spec.run import RunSpec
 from veritasest.trace.writer import TraceWriter
 
 
 def start() -> None:
     """Arms the agent; it wakes up when the job imports torch."""
-    trace = TraceWriter(os.environ["VERITASEST_TRACE"])
+    given = settings.load()
+    trace = TraceWriter(given.trace)
     guard.use(trace)
     failures.watch(trace)
-    after_import("torch", partial(_watch, trace))
-    uploads.install()
+    after_import("torch", partial(_watch, trace, given.run))
+    uploads.install(layer=given.layer)
 
 
 @guard.guarded("the start of the agent")
-def _watch(trace: TraceWriter, torch: Any) -> None:
+def _watch(trace: TraceWriter, run: RunSpec, torch: Any) -> None:
     from veritasest.engines.emulated.agent.recorder import Recorder
-    from veritasest.engines.emulated.agent.stop import StopRule
 
-    rule = StopRule.parse(os.environ.get("VERITASEST_STOP", ""))
-    Recorder(torch=torch, trace=trace, rule=rule).install()
+    Recorder(torch=torch, trace=trace, run=run).install()

@@ -27,6 +27,7 @@ from veritasest.engines.emulated.agent.guard import guarded, reraise, theirs
 from veritasest.engines.emulated.agent.loaders import Book
 from veritasest.engines.emulated.agent.lookahead import Kept, Rest, leave_out
 from veritasest.engines.emulated.agent.shapes import Look, look
+from veritasest.trace import events
 
 MAX_LOADERS = 64  # a job may make a new loader for every step
 # An 8-layer encoder with random lengths took a new peak after up to 34 quiet steps in its first 40, then one of 3.6 %
@@ -287,20 +288,18 @@ class Batches:
         under_way = sum(one.delivered for one in self._all_passes() if not one.trains)
         return under_way + sum(book.evaluated for book in self._books)
 
-    def records(self, *, ended_by_itself: bool) -> list[dict[str, Any]]:
-        """The fields of the trace's `batches` records. A loader that led to no steps (validation) leaves no doubt."""
+    def records(self, *, ended_by_itself: bool) -> list[events.Batches]:
+        """A loader that led to no steps (validation) leaves no doubt."""
         return [
-            {
-                "loader": book.number,
-                "handed_out": book.handed_out,
-                "signatures": len(book.signatures),
-                "skipped": book.skipped,
-                "largest_elements": book.elements,
-                "largest_seen": book.complete or not book.varied,
-                "epoch_batches": book.length,
-                "varied": book.varied,
-                "still_changing": book.varied and not book.complete and book.steps >= 2 and not ended_by_itself,
-            }
+            events.Batches(
+                loader=book.number,
+                handed_out=book.handed_out,
+                signatures=len(book.signatures),
+                skipped=book.skipped,
+                epoch_batches=book.length,
+                varied=book.varied,
+                still_changing=book.varied and not book.complete and book.steps >= 2 and not ended_by_itself,
+            )
             for book in self._books
             if book.handed_out
         ]

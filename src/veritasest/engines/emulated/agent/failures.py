@@ -1,4 +1,4 @@
-"""Writes down the exception that nobody caught; the script's own traceback is shown as ever."""
+"""Records an uncaught exception; Python still shows its traceback."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import sys
 from types import TracebackType
 
 from veritasest.engines.emulated.agent import frames
-from veritasest.engines.emulated.agent.guard import guarded
+from veritasest.engines.emulated.agent.guard import guarded, type_name
+from veritasest.trace.events import JobException, OwnError
 from veritasest.trace.writer import TraceWriter
 
 
@@ -17,16 +18,13 @@ def watch(trace: TraceWriter) -> None:
     @guarded("the record of the job's exception")
     def note(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
         place = frames.of_traceback(tb)
-        described = {
-            "type": f"{kind.__module__}.{kind.__qualname__}",
-            "message": (str(error).splitlines() or [""])[0],
-        }
+        name, message = type_name(kind), (str(error).splitlines() or [""])[0]
         may_be_ours = issubclass(kind, Exception) and not kind.__name__.endswith("OutOfMemoryError")
         ours = frames.raised_by_us(tb) if may_be_ours else None
         if ours is not None:
-            trace.write("own_error", where="a call by the job", file=ours[0], line=ours[1], **described)
+            trace.write(OwnError(where="a call by the job", type=name, message=message, file=ours[0], line=ours[1]))
         else:
-            trace.write("exception", file=place["file"], line=place["line"], **described)
+            trace.write(JobException(type=name, message=message, file=place.file, line=place.line))
 
     def note_and_show(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
         note(kind, error, tb)

@@ -10,13 +10,13 @@ import sysconfig
 import threading
 import traceback
 from types import FrameType, TracebackType
-from typing import Any
+from typing import NamedTuple
 
 _LIBRARY_FOLDERS = tuple(
     os.path.realpath(sysconfig.get_paths()[key]) + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 _PACKAGE_FOLDERS = tuple(os.path.realpath(sysconfig.get_paths()[key]) + os.sep for key in ("purelib", "platlib"))
-_OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
+_OWN_FOLDER = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", "..")) + os.sep  # the package
 _real_path = functools.cache(os.path.realpath)  # asked for every frame of every read of an unknown value
 
 
@@ -33,10 +33,18 @@ def is_library(filename: str) -> bool:
     return packages and not path.split("site-packages" + os.sep)[-1].startswith("torch" + os.sep)
 
 
-def current() -> dict[str, Any]:
+class Place(NamedTuple):
+    """A line of the user's code; all None where there is none."""
+
+    file: str | None = None
+    line: int | None = None
+    code: str | None = None
+
+
+def current() -> Place:
     """The innermost line of the user's code now. Backward runs in threads without Python frames: then the main's."""
     place = _describe(_walk(sys._getframe(1)))
-    if place["file"] is None:
+    if place.file is None:
         main = sys._current_frames().get(threading.main_thread().ident or 0)
         place = _describe(_walk(main))
     return place
@@ -51,14 +59,14 @@ def innermost() -> tuple[str, str]:
     return "", ""
 
 
-def of_traceback(tb: TracebackType | None) -> dict[str, Any]:
+def of_traceback(tb: TracebackType | None) -> Place:
     """The innermost line of the user's code that the exception passed through."""
     return _describe([(frame, line) for frame, line in traceback.walk_tb(tb)][::-1])
 
 
 def raised_by_us(tb: TracebackType | None) -> tuple[str, int] | None:
     """File and line, if the exception came out of our own code: its innermost frame is ours, and not one that only
-    passes the job's call on to PyTorch, whose C++ leaves no frame (`original(...)` in agent/values, or guard.py)."""
+    passes the job's call on to PyTorch, whose C++ leaves no frame (`original(...)` in steering/, or guard.py)."""
     frames = list(traceback.walk_tb(tb))
     if not frames:
         return None
@@ -72,12 +80,10 @@ def _walk(frame: FrameType | None) -> list[tuple[FrameType, int]]:
     return list(traceback.walk_stack(frame)) if frame is not None else []
 
 
-def _describe(frames: list[tuple[FrameType, int]]) -> dict[str, Any]:
+def _describe(frames: list[tuple[FrameType, int]]) -> Place:
     """Frames innermost first; the first of the user's own gives the place."""
-    users = [(frame.f_code, line) for frame, line in frames if is_users(frame.f_code.co_filename)]
-    stack = [{"file": code.co_filename, "line": line, "function": code.co_name} for code, line in users]
-    if not users:
-        return {"file": None, "line": None, "function": None, "code": None, "stack": []}
-    innermost, line = users[0]
-    source = linecache.getline(innermost.co_filename, line).strip() or None
-    return {**stack[0], "code": source, "stack": stack}
+    for frame, line in frames:
+        name = frame.f_code.co_filename
+        if is_users(name):
+            return Place(name, line, linecache.getline(name, line).strip() or None)
+    return Place()

@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
+from veritasest.trace.events import OwnError
 from veritasest.trace.writer import TraceWriter
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -96,13 +97,13 @@ def report(where: str, error: BaseException) -> None:
         message = f"veritasest: an error of VeritasEst's own in {where}, the job goes on: {error!r}\n"
         sys.stderr.write(message[:MAX_MESSAGE])
         if _trace is not None:
-            _trace.write("own_error", **describe(where, error))
+            _trace.write(describe(where, error))
     except Exception:  # nothing is left to tell it with
         return
 
 
-def describe(where: str, error: BaseException) -> dict[str, Any]:
-    """The fields of an `own_error` record. The line is the innermost one of ours."""
+def describe(where: str, error: BaseException) -> OwnError:
+    """The line is the innermost one of ours."""
     package = __name__.partition(".")[0]
     frames = [
         (frame.f_code.co_filename, line)
@@ -110,10 +111,9 @@ def describe(where: str, error: BaseException) -> dict[str, Any]:
         if str(frame.f_globals.get("__name__", "")).partition(".")[0] == package and frame.f_globals is not globals()
     ]
     file, line = frames[-1] if frames else (None, None)
-    return {
-        "where": where,
-        "type": f"{type(error).__module__}.{type(error).__qualname__}",
-        "message": str(error)[:MAX_MESSAGE],
-        "file": file,
-        "line": line,
-    }
+    return OwnError(where=where, type=type_name(type(error)), message=str(error)[:MAX_MESSAGE], file=file, line=line)
+
+
+def type_name(kind: type[BaseException]) -> str:
+    """As Python prints it: without the module if that is `builtins`."""
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

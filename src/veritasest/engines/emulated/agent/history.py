@@ -10,20 +10,12 @@ import inspect
 from typing import Any
 
 from veritasest.engines.emulated.agent.guard import guarded
+from veritasest.spec.enums import AllocatorAction
 
-# One letter an event, in the trace's `blocks` records.
-LETTERS = {
-    "alloc": "a",
-    "free_requested": "r",
-    "free_completed": "c",
-    "segment_alloc": "s",
-    "segment_free": "f",
-    "segment_map": "m",
-    "segment_unmap": "u",
-    "oom": "o",
-}
+# By PyTorch's name of the action. A plain dict of plain text: this is asked for every event.
+_LETTERS = {action.name.lower(): action.value for action in AllocatorAction}
 
-# A ring, should the job never step: about 200 bytes of host memory an event.
+# A ring, should the job never step: about 200 bytes of host memory per event.
 MAX_EVENTS = 1_000_000
 
 
@@ -61,8 +53,8 @@ class History:
 def _columns(events: list[dict[str, Any]]) -> dict[str, Any]:
     streams = [event.get("stream", 0) for event in events]
     return {
-        **({"streams": streams} if any(streams) else {}),
-        "actions": "".join([LETTERS.get(event["action"], "?") for event in events]),
-        "addresses": [event.get("addr", 0) for event in events],
-        "sizes": [event["size"] for event in events],
+        **({"streams": tuple(streams)} if any(streams) else {}),
+        "actions": "".join([_LETTERS.get(event["action"], "?") for event in events]),
+        "addresses": tuple([event.get("addr", 0) for event in events]),
+        "sizes": tuple([event["size"] for event in events]),
     }

@@ -23,7 +23,9 @@ from veritasest.engines.emulated.agent.imports import after_import
 from veritasest.engines.emulated.agent.life.course import Course
 from veritasest.engines.emulated.agent.life.phases import CAPTURES, CHECKPOINTS, EVALUATIONS, Phases
 from veritasest.engines.emulated.agent.life.settling import Settling
-from veritasest.engines.emulated.agent.stop import StopRule
+from veritasest.spec.enums import EndReason, Phase, Role, Stage
+from veritasest.spec.run import RunSpec
+from veritasest.trace import events
 from veritasest.trace.writer import TraceWriter
 
 BACKWARDS_WITHOUT_STEP = 50  # of a job that has an optimizer, before it counts as one that updates by hand
@@ -32,18 +34,19 @@ BACKWARDS_WITHOUT_STEP = 50  # of a job that has an optimizer, before it counts 
 class Recorder:
     """Hooks into PyTorch's public extension points, from the import of torch to the end of the process."""
 
-    def __init__(self, *, torch: Any, trace: TraceWriter, rule: StopRule) -> None:
+    def __init__(self, *, torch: Any, trace: TraceWriter, run: RunSpec) -> None:
         self._torch = torch
+        self._run = run
         self._trace = trace
-        self._course = Course(rule, level=self._level, on_stage=self._on_stage)
+        self._course = Course(run.stop, level=self._level, on_stage=self._on_stage)
         self._batches = self._course.batches
         self._settling = Settling()
         self._phases = Phases()
         self._history: History | None = None
         self._values: Any = None
         self._cuda = False
-        self._phase = "forward_backward"
-        self._roles: dict[str, list[int]] = {}
+        self._phase = Phase.FORWARD_BACKWARD
+        self._roles: dict[Role, list[int]] = {}
         self._steps = 0
         self._steps_of: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._optimizers = self._backwards = 0
@@ -76,41 +79,45 @@ class Recorder:
         self._active = self._batches.active = True
         rank = os.environ.get("RANK")
         self._trace.write(
-            "process",
-            torch=str(torch.__version__),
-            cuda=torch.version.cuda,
-            cudnn=torch.backends.cudnn.version(),
-            python=platform.python_version(),
-            argv=sys.argv,
-            rank=int(rank) if rank else None,
+            events.Process(
+                torch=str(torch.__version__),
+                cuda=torch.version.cuda,
+                cudnn=torch.backends.cudnn.version(),
+                python=platform.python_version(),
+                rank=int(rank) if rank else None,
+            )
         )
         self._cuda = True
         self._unmodelled = unmodelled.watch(self._trace)
-        self._watch_values(os.environ.get("VERITASEST_VALUES", "off"))
+        self._watch_values()
         try:
             self._history = History(torch)
             torch._C._cuda_attach_out_of_memory_observer(self._on_oom)
         except RuntimeError:  # the cudaMallocAsync backend has neither; PyTorch's statistics remain
-            self._trace.write("unmodelled", library="torch", name="history of this allocator backend", how="guessed")
+            self._write_guess("torch", "history of this allocator backend")
 
     @guarded("values that control the program")
-    def _watch_values(self, mode: str) -> None:
-        if mode == "off":
+    def _watch_values(self) -> None:
+        if self._run.values.mode == "off":
             return
         from veritasest.engines.emulated.steering.watch import Values, can_watch
 
         if can_watch(self._torch):
-            self._values = Values(torch=self._torch, trace=self._trace, mode=mode)
+            self._values = Values(
+                torch=self._torch, trace=self._trace, policy=self._run.values, choices=self._run.choices
+            )
         else:
-            name = f"values that steer the program, with torch {self._torch.__version__}"
-            self._trace.write("unmodelled", library="torch", name=name, how="guessed")
+            self._write_guess("torch", f"values that control the program's flow, with torch {self._torch.__version__}")
+
+    def _write_guess(self, library: str, name: str) -> None:
+        self._trace.write(events.Unmodelled(library=library, name=name, how="guessed"))
 
     # Phases and steps
 
     @guarded("the start of an optimizer step")
     def _before_optimizer(self, optimizer: Any, *_: Any) -> None:
         if self._active:
-            self._enter("optimizer")
+            self._enter(Phase.OPTIMIZER)
             self._write_roles(roles.before_step(optimizer))
 
     @guarded("the end of an optimizer step")
@@ -118,22 +125,22 @@ class Recorder:
         if not self._active:
             return
         self._updates_by_hand = False
-        self._enter("forward_backward")
+        self._enter(Phase.FORWARD_BACKWARD)
         self._write_roles(roles.after_step(optimizer))
         count = self._steps_of[optimizer] = self._steps_of.get(optimizer, 0) + 1
         if count > self._steps:  # several optimizers that step in turn make one step
             self._steps = count
             self._on_step()
 
-    def _enter(self, phase: str) -> None:
+    def _enter(self, phase: Phase) -> None:
         self._write_blocks()
         self._phase = phase
 
-    def _write_roles(self, addresses_by_role: dict[str, list[int]]) -> None:
+    def _write_roles(self, addresses_by_role: dict[Role, list[int]]) -> None:
         for role, addresses in addresses_by_role.items():
             if addresses and addresses != self._roles.get(role):
                 self._roles[role] = addresses
-                self._trace.write("roles", role=role, addresses=addresses)
+                self._trace.write(events.Roles(role=role, addresses=tuple(addresses)))
 
     def _watch_backward(self) -> None:
         """Counts backward passes: where no optimizer steps, they are the steps."""
@@ -171,11 +178,17 @@ class Recorder:
 
     def _on_step(self) -> None:
         if self._steps == 1 and self._torch.backends.cudnn.benchmark:
-            name = "which convolution is fastest, under cudnn.benchmark"
-            self._trace.write("unmodelled", library="cudnn", name=name, how="guessed")
+            self._write_guess("cudnn", "which convolution is fastest, under cudnn.benchmark")
         memory = self._memory()
         for device, numbers in memory.items():
-            self._trace.write("step", step=self._steps, device=device, **numbers)
+            self._trace.write(
+                events.Step(
+                    step=self._steps,
+                    device=device,
+                    allocated_peak_bytes=numbers["allocated_peak_bytes"],
+                    reserved_peak_bytes=numbers["reserved_peak_bytes"],
+                )
+            )
         quiet_steps = self._settling.on_step(list(memory.values()))
         if self._values is not None:
             self._values.on_step()
@@ -183,8 +196,8 @@ class Recorder:
         if reason is not None:
             self._end_job(reason)
 
-    def _on_stage(self, stage: str, step: int, budget_s: float | None) -> None:
-        self._trace.write("stage", stage=stage, step=step, budget_s=budget_s)
+    def _on_stage(self, stage: Stage, step: int, budget_s: float | None) -> None:
+        self._trace.write(events.StageBegun(stage=stage, step=step, budget_s=budget_s))
 
     def _level(self) -> tuple[int, int, int]:
         numbers = list(self._memory().values())
@@ -207,49 +220,56 @@ class Recorder:
         if self._history is None:
             return
         for device, columns in self._history.take().items():
-            self._trace.write("blocks", device=device, step=self._steps, phase=self._phase, **columns)
+            self._trace.write(events.Blocks(device=device, step=self._steps, phase=self._phase, **columns))
 
     # Failures and the end
 
     @guarded("an out-of-memory error")
     def _on_oom(self, device: int, requested: int, _total: int, _free: int) -> None:
-        self._trace.write("oom", device=device, bytes=requested, step=self._steps, **frames.current())
+        place = frames.current()
+        self._trace.write(
+            events.OutOfMemory(
+                device=device, bytes=requested, step=self._steps, file=place.file, line=place.line, code=place.code
+            )
+        )
 
     @guarded("the end of the job")
     def _at_exit(self) -> None:
         if self._cuda:
             unmodelled.stop()
         if self._active and (self._cuda or self._steps):
-            self._write_end("exit")
+            self._write_end(EndReason.EXIT)
 
-    def _write_end(self, reason: str) -> None:
+    def _write_end(self, reason: EndReason) -> None:
         self._write_blocks()
         if self._values is not None:
             self._values.finish()
-        for fields in self._batches.records(ended_by_itself=reason == "exit"):
-            self._trace.write("batches", **fields)
+        for record in self._batches.records(ended_by_itself=not reason.by_agent):
+            self._trace.write(record)
         self._write_observed()
-        for missed in [] if reason == "exit" else self._course.not_reached():
-            self._trace.write("not_reached", what=missed.what, file=missed.file, line=missed.line)
+        for missed in self._course.not_reached() if reason.by_agent else []:
+            self._trace.write(events.NotReached(what=missed.what, file=missed.file, line=missed.line))
         for device, memory in (self._memory() or {0: {}}).items():
             self._trace.write(
-                "end",
-                reason=reason,
-                device=device,
-                allocated_peak_bytes=memory.get("allocated_peak_bytes", 0),
-                reserved_peak_bytes=memory.get("reserved_peak_bytes", 0),
+                events.End(
+                    reason=reason,
+                    device=device,
+                    allocated_peak_bytes=memory.get("allocated_peak_bytes", 0),
+                    reserved_peak_bytes=memory.get("reserved_peak_bytes", 0),
+                )
             )
 
     def _write_observed(self) -> None:
         self._trace.write(
-            "observed",
-            steps=self._steps,
-            by_hand=self._updates_by_hand,
-            evaluation_batches=self._batches.evaluated(),
-            **{what: self._phases.counts[what] for what in (EVALUATIONS, CHECKPOINTS, CAPTURES)},
+            events.Observed(
+                steps=self._steps,
+                by_hand=self._updates_by_hand,
+                evaluation_batches=self._batches.evaluated(),
+                **{what: self._phases.counts[what] for what in (EVALUATIONS, CHECKPOINTS, CAPTURES)},
+            )
         )
 
-    def _end_job(self, reason: str) -> None:
+    def _end_job(self, reason: EndReason) -> None:
         self._write_end(reason)
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
@@ -261,5 +281,4 @@ def _numbers(stats: dict[str, int]) -> dict[str, int]:
         "allocated_peak_bytes": stats.get("allocated_bytes.all.peak", 0),
         "reserved_peak_bytes": stats.get("reserved_bytes.all.peak", 0),
         "allocated_bytes": stats.get("allocated_bytes.all.current", 0),
-        "reserved_bytes": stats.get("reserved_bytes.all.current", 0),
     }

@@ -1,4 +1,4 @@
-"""Which tensors an optimizer works on, by their addresses: what the blocks of the allocator hold."""
+"""The addresses of the tensors an optimizer works on: what the allocator's blocks hold."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from veritasest.engines.emulated.agent.guard import guarded
+from veritasest.spec.enums import Role
 
 
 @guarded("the roles of tensors", lambda _: {})
-def before_step(optimizer: Any) -> dict[str, list[int]]:
+def before_step(optimizer: Any) -> dict[Role, list[int]]:
     """Parameters and gradients: complete when the step begins, the gradients perhaps gone when it ends."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    return {"parameters": _addresses(parameters), "gradients": _addresses(gradients)}
+    return {Role.PARAMETERS: _addresses(parameters), Role.GRADIENTS: _addresses(gradients)}
 
 
 @guarded("the roles of tensors", lambda _: {})
-def after_step(optimizer: Any) -> dict[str, list[int]]:
-    return {"optimizer state": _addresses(_tensors(optimizer.state.values()))}
+def after_step(optimizer: Any) -> dict[Role, list[int]]:
+    return {Role.OPTIMIZER_STATE: _addresses(_tensors(optimizer.state.values()))}
 
 
 def _tensors(values: Iterable[Any]) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Adds the line of the user's code to what the emulated device says it does not model."""
+"""Adds the line of the user's code to what the emulated device reports as not modelled."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from veritasest.engines.emulated.agent import frames
 from veritasest.engines.emulated.agent.guard import guarded
+from veritasest.trace.events import Unmodelled
 from veritasest.trace.writer import TraceWriter
 
 _CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p)
@@ -19,12 +20,7 @@ def watch(trace: TraceWriter) -> Any:
     def note(library: bytes, name: bytes, how: bytes) -> None:
         place = frames.current()
         trace.write(
-            "unmodelled",
-            library=library.decode(),
-            name=name.decode(),
-            how=how.decode(),
-            file=place["file"],
-            line=place["line"],
+            Unmodelled(library=library.decode(), name=name.decode(), how=how.decode(), file=place.file, line=place.line)
         )
 
     callback = _CALLBACK(note)

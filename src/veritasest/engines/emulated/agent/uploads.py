@@ -1,13 +1,13 @@
 """Keeps made-up weights and losses off the network: uploads succeed and do nothing, downloads stay as they are.
 
-device/files/trackers.py has the trackers that an environment variable keeps offline; these need functions replaced.
+launch/files/trackers.py has the trackers that an environment variable keeps offline; these need functions replaced.
 """
 
 from __future__ import annotations
 
 import os
 from concurrent.futures import Future
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from veritasest.engines.emulated.agent.imports import after_import
@@ -29,12 +29,13 @@ _WITHOUT_ANSWER = (
 _LOCAL = ("file:", "sqlite:", "/", ".")
 
 
-def install() -> None:
+def install(*, layer: str | None) -> None:
+    """`layer`: the folder that the interposer (native/files/) redirects writes to."""
     after_import("huggingface_hub.hf_api", _hub)
     after_import("mlflow", _mlflow)
     after_import("comet_ml", _comet)
-    if os.environ.get("VERITASEST_LAYER"):
-        after_import("safetensors", _safetensors)
+    if layer:
+        after_import("safetensors", partial(_safetensors, os.path.dirname(layer)))
 
 
 def _hub(module: Any) -> None:
@@ -96,15 +97,14 @@ def _disabled(kind: Any) -> Any:
     return make
 
 
-def _safetensors(module: Any) -> None:
+def _safetensors(folder: str, module: Any) -> None:
     """It renames its temporary file by a system call of its own, which the interposer (native/files/) cannot redirect.
     So it writes next to the layer, which is left alone, and the finished file is moved in."""
     original = module.serialize_file
-    layer = os.path.dirname(os.environ["VERITASEST_LAYER"])
 
     @wraps(original)
     def serialize_file(tensor_dict: Any, filename: Any, *args: Any, **keywords: Any) -> None:
-        temporary = os.path.join(layer, f"safetensors-{os.getpid()}-{os.urandom(8).hex()}")
+        temporary = os.path.join(folder, f"safetensors-{os.getpid()}-{os.urandom(8).hex()}")
         try:
             original(tensor_dict, temporary, *args, **keywords)
             os.replace(temporary, filename)

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import math
 import zlib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
+
+from veritasest.spec.enums import Choices
+from veritasest.spec.values import ValuePolicy
 
 FALL = 1e-3  # share of an unknown number that is gone when the same line reads it again
 # A loop that waits for an unknown number to become small comes to its end.
@@ -37,22 +40,16 @@ class Assumptions:
     alike: bool = False
 
     @classmethod
-    def parse(cls, text: str) -> Assumptions:
-        """From VERITASEST_ASSUME: "mask=0.3;scalar=1e-3;finite=no"; what is not named keeps its default."""
-        given = dict(field.split("=", 1) for field in text.split(";") if field)
-        known = {field.name for field in fields(cls)}
-        values: dict[str, Any] = {
-            key: value == "yes" if key in ("finite", "alike") else float(value)
-            for key, value in given.items()
-            if key in known
-        }
-        return cls(**values)
+    def chosen(cls, policy: ValuePolicy) -> Assumptions:
+        """The user's choice; what they did not name keeps its default."""
+        given = cls(mask=policy.mask, finite=policy.finite)
+        return given if policy.scalar is None else replace(given, scalar=policy.scalar)
 
-    def at_bound(self, choices: str | None) -> Assumptions:
-        """As VERITASEST_CHOICES has it: "none", nothing is chosen; "all", everything is, and all choose the same."""
+    def at_bound(self, choices: Choices | None) -> Assumptions:
+        """NONE: nothing is chosen; ALL: everything is, and all choose the same."""
         if choices is None:
             return self
-        return replace(self, mask=1.0 if choices == "all" else 0.0, alike=choices == "all")
+        return replace(self, mask=1.0 if choices is Choices.ALL else 0.0, alike=choices is Choices.ALL)
 
 
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 from typing import Any
 
 from veritasest.engines.emulated.agent import frames
+from veritasest.trace.events import Assumed
 from veritasest.trace.writer import TraceWriter
 
 # Saving a model copies unknown values to the host; nothing in the program hangs on them.
@@ -16,7 +18,7 @@ _BYSTANDERS = ("torch/serialization.py", "safetensors/torch.py")
 class Reads:
     def __init__(self, trace: TraceWriter) -> None:
         self._trace = trace
-        self._noted: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._noted: dict[tuple[Any, ...], Assumed] = {}
 
     def note(self, how: str, operator: str, tensor: Any, value: Any) -> tuple[Any, ...]:
         """`how`: "number" (`.item()`, `bool()`), "size" (a shape counted from values) or "copy" (to the host).
@@ -24,31 +26,30 @@ class Reads:
         if how == "copy" and _is_bystander():
             return ()
         place = frames.current()
-        key = (how, place["file"], place["line"], operator)
+        key = (how, place.file, place.line, operator)
         known = self._noted.get(key)
         if known is not None:
-            known["reads"] += 1
+            self._noted[key] = replace(known, reads=known.reads + 1)
             return key
-        record = {
-            "how": how,
-            "operator": operator,
-            "file": place["file"],
-            "line": place["line"],
-            "code": place["code"],
-            "shape": list(tensor.shape),
-            "dtype": str(tensor.dtype).removeprefix("torch."),
-            "value": value if isinstance(value, (bool, int, float)) and math.isfinite(value) else None,
-            "reads": 1,
-        }
+        record = Assumed(
+            how=how,
+            operator=operator,
+            file=place.file,
+            line=place.line,
+            code=place.code,
+            shape=tuple(tensor.shape),
+            dtype=str(tensor.dtype).removeprefix("torch."),
+            value=value if isinstance(value, (bool, int, float)) and math.isfinite(value) else None,
+        )
         self._noted[key] = record
-        self._trace.write("assumed", **record)
+        self._trace.write(record)
         return key
 
     def finish(self) -> None:
         """At the end of the process: how often each was read."""
         for record in self._noted.values():
-            if record["reads"] > 1:
-                self._trace.write("assumed", **record)
+            if record.reads > 1:
+                self._trace.write(record)
 
 
 def _is_bystander() -> bool:

@@ -13,6 +13,9 @@ from veritasest.engines.emulated.steering.engine import Engine
 from veritasest.engines.emulated.steering.modules import Modules
 from veritasest.engines.emulated.steering.policy import Assumptions, Policy
 from veritasest.engines.emulated.steering.reads import Reads
+from veritasest.spec.enums import Choices
+from veritasest.spec.values import ValuePolicy
+from veritasest.trace.events import HostMemory, Unmodelled
 from veritasest.trace.writer import TraceWriter
 
 # What we need of PyTorch beyond its public interface.
@@ -28,33 +31,34 @@ def can_watch(torch: Any) -> bool:
 class Values:
     """From the job's first use of the GPU to the end of the process. `mode`: "auto", "real" or "real:MODULE"."""
 
-    def __init__(self, *, torch: Any, trace: TraceWriter, mode: str) -> None:
+    def __init__(self, *, torch: Any, trace: TraceWriter, policy: ValuePolicy, choices: Choices | None) -> None:
+        mode = policy.mode
         self._trace = trace
         self._everywhere = mode == "real"
         self._modules: Modules | None = None
         self._uncomputed: set[str] = set()
         self._reads = Reads(trace)
         device = Device()
-        host_limit = int(os.environ.get("VERITASEST_HOST_MEMORY") or 0)
+        host_limit = policy.host_bytes or 0
         if mode != "auto" and host_limit:
             device.limit(host_limit)
         contents = (RealContents if self._everywhere else Contents)(torch, device, self._refused, host_limit)
-        assumptions = Assumptions.parse(os.environ.get("VERITASEST_ASSUME", ""))
-        policy = self._policy = Policy(torch, assumptions.at_bound(os.environ.get("VERITASEST_CHOICES")))
+        assumptions = Assumptions.chosen(policy).at_bound(choices)
+        answers = self._policy = Policy(torch, assumptions)
         module = mode.partition(":")[2]
         self._strict = mode != "auto"
         self._host_limit = host_limit
         if self._strict:
             from veritasest.engines.emulated.steering.translations import generator
 
-            policy.generator = generator()  # the one that translated operators draw from
+            answers.generator = generator()  # the one that translated operators draw from
         engine = Engine(
             torch=torch,
             contents=contents,
             device=device,
-            policy=policy,
+            policy=answers,
             reads=self._reads,
-            computer=Computer(torch, contents, policy, self._failed),
+            computer=Computer(torch, contents, answers, self._failed),
             everywhere=self._everywhere,
             modules=bool(module),
         )
@@ -72,12 +76,12 @@ class Values:
         if self._strict and name not in self._uncomputed:
             self._uncomputed.add(name)
             message = (str(error).splitlines() or [type(error).__name__])[0][:200]
-            self._trace.write("unmodelled", library="values", name=f"{name}: {message}", how="not computed")
+            self._trace.write(Unmodelled(library="values", name=f"{name}: {message}", how="not computed"))
 
     def _refused(self, size: int) -> None:
         """More contents than the host may hold. Real values would no longer be real: the job ends here."""
         if self._strict:
-            self._trace.write("host_memory", bytes=size, limit_bytes=self._host_limit)
+            self._trace.write(HostMemory(bytes=size, limit_bytes=self._host_limit))
             os._exit(HOST_MEMORY_EXIT)
 
     @guarded("values")
@@ -90,4 +94,4 @@ class Values:
         self._reads.finish()
         if self._modules is not None and not self._modules.found:
             name = f"no module named {self._modules.name!r} was run"
-            self._trace.write("unmodelled", library="values", name=name, how="not computed")
+            self._trace.write(Unmodelled(library="values", name=name, how="not computed"))

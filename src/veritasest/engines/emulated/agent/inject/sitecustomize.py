@@ -1,9 +1,9 @@
 """Python imports this module by itself, before the user's code, because its folder comes first on PYTHONPATH. Where
 Python does not look there (`python -I`, `-E`, `-S`), the emulated device runs it under another name.
 
-It starts the agent, then runs the `sitecustomize` that the user's environment may have of its own. The package
-`veritasest` is loaded from VERITASEST_HOME without touching `sys.path`: the user's interpreter need not have it
-installed, and finds nothing new to import.
+It starts the agent, then runs the `sitecustomize` that the user's environment may have itself. The package `veritasest`
+is loaded from the folder named in the run's settings (VERITASEST_RUN) without touching `sys.path`: the user's
+interpreter need not have it installed, and finds nothing new to import.
 """
 
 import importlib.machinery
@@ -28,11 +28,15 @@ def _load_package(home: str) -> None:
 
 
 def _start_agent() -> None:
-    home, trace = os.environ.get("VERITASEST_HOME"), os.environ.get("VERITASEST_TRACE")
-    if not home or not trace or "veritasest.engines.emulated.agent" in sys.modules or sys.version_info < (3, 10):
+    path = os.environ.get("VERITASEST_RUN")
+    if not path or "veritasest.engines.emulated.agent" in sys.modules or sys.version_info < (3, 10):
         return  # an older Python is some tool that the job calls, without a PyTorch that could be watched
+    trace = None
     try:
-        _load_package(home)
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            settings = json.load(file)["native"]
+        trace = settings["trace"]
+        _load_package(settings["home"])
         from veritasest.engines.emulated import agent
 
         agent.start()
@@ -40,8 +44,8 @@ def _start_agent() -> None:
         _report(trace, error)
 
 
-def _report(trace: str, error: Exception) -> None:
-    """As agent/guard.py does, which may be what cannot be loaded."""
+def _report(trace: "str | None", error: Exception) -> None:
+    """As guard.py does, which may be what cannot be loaded."""
     tb = error.__traceback__
     while tb is not None and tb.tb_next is not None:
         tb = tb.tb_next
@@ -57,10 +61,12 @@ def _report(trace: str, error: Exception) -> None:
     }
     try:
         sys.stderr.write(f"veritasest: the agent cannot start in {sys.executable}, the job goes on: {error!r}\n")
+        if trace is None:
+            return
         descriptor = os.open(trace, os.O_WRONLY | os.O_APPEND)
         os.write(descriptor, json.dumps(record).encode() + b"\n")
         os.close(descriptor)
-    except Exception:  # nothing is left to tell it with
+    except Exception:  # there is no other way to report it
         return
 
 

@@ -8,8 +8,9 @@ from veritasest.engines.emulated.agent.batches import Batches, Level
 from veritasest.engines.emulated.agent.guard import guarded
 from veritasest.engines.emulated.agent.life.control import LoopControl, NotReached
 from veritasest.engines.emulated.agent.life.frameworks import Frameworks
-from veritasest.engines.emulated.agent.life.pace import Decision, Pace, Stage
-from veritasest.engines.emulated.agent.stop import StopRule
+from veritasest.engines.emulated.agent.life.pace import Decision, Pace
+from veritasest.spec.enums import EndReason, Stage
+from veritasest.spec.stop import SETTLE_QUIET_STEPS, StopRule
 
 STEPS_OF_COUNTERS = 2  # after which the job's own counters are looked up, to know where they began
 
@@ -19,7 +20,7 @@ class Course:
     the seconds that all stages may take together."""
 
     def __init__(
-        self, rule: StopRule, *, level: Callable[[], Level], on_stage: Callable[[str, int, float | None], None]
+        self, rule: StopRule, *, level: Callable[[], Level], on_stage: Callable[[Stage, int, float | None], None]
     ) -> None:
         self._rule = rule
         self._on_stage = on_stage
@@ -30,8 +31,8 @@ class Course:
         self.batches = Batches(level=level, on_batch=self._pace.on_batch)
         self.frameworks = Frameworks(self._pace)
 
-    def on_step(self, step: int, quiet_steps: int) -> str | None:
-        """Why to end the job now ("settled", "steps"); None: it goes on."""
+    def on_step(self, step: int, quiet_steps: int) -> EndReason | None:
+        """Why to end the job now; None: it goes on."""
         self._step = step
         self.batches.on_step(quiet_steps=quiet_steps)
         self._follow_loops()
@@ -49,7 +50,8 @@ class Course:
             decision = Decision.GO_ON if self._is_leaving else Decision.END
         if decision is not Decision.END:
             return None
-        return "settled" if self._rule.quiet and quiet_steps >= self._rule.quiet else "steps"
+        is_settled = self._rule.whole_life and quiet_steps >= SETTLE_QUIET_STEPS
+        return EndReason.SETTLED if is_settled else EndReason.STEPS
 
     @guarded("what was not reached", instead=lambda _self: [])
     def not_reached(self) -> list[NotReached]:
@@ -80,6 +82,6 @@ class Course:
 
     def _begin(self, stage: Stage) -> None:
         budget = self._pace.budget
-        self._on_stage(stage.value, self._step, round(budget.total_s, 1) if budget else None)
+        self._on_stage(stage, self._step, round(budget.total_s, 1) if budget else None)
         if stage is Stage.FORWARD:
             self.batches.begin_forward(self._step)

@@ -21,7 +21,8 @@ from veritasest.engines.emulated.agent.guard import guarded
 from veritasest.engines.emulated.agent.imports import after_import
 from veritasest.engines.emulated.agent.life import frame_reader
 from veritasest.engines.emulated.agent.life.control import NotReached
-from veritasest.engines.emulated.agent.life.pace import Pace, Stage
+from veritasest.engines.emulated.agent.life.pace import Pace
+from veritasest.spec.enums import Stage
 
 
 class Frameworks:

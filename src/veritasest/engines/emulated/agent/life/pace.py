@@ -17,17 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from veritasest.engines.emulated.agent.stop import StopRule
+from veritasest.spec.enums import Stage
+from veritasest.spec.stop import SETTLE_AFTER_STEPS, SETTLE_QUIET_STEPS, StopRule
 
-QUIET_STEPS = 2
 LONGEST_ENDING_S = 15.0  # for an epoch or a loop that is about to end, beyond the budget
-
-
-class Stage(str, Enum):
-    SETTLING = "settling"
-    AS_IT_IS = "as it is"
-    FORWARD = "forward"
-    LEAVING = "leaving"
 
 
 class Decision(Enum):
@@ -89,7 +82,7 @@ class Pace:
         `waiting`: a loader has still to hand out a batch of interest. `ending`: an epoch, or the job's
         loops, are about to end."""
         self._steps_since_move += 1
-        if self._rule.quiet:
+        if self._rule.whole_life:
             self._by_the_clock(step, quiet_steps, gathering)
         else:
             self._by_the_step(step)
@@ -97,11 +90,11 @@ class Pace:
 
     def on_batch(self) -> None:
         """A loader is about to hand out a batch: an evaluation may go on for long without a step."""
-        if self._rule.quiet and self._may_skip and self.stage is Stage.AS_IT_IS and self._is_over():
+        if self._rule.whole_life and self._may_skip and self.stage is Stage.AS_IT_IS and self._is_over():
             self._enter(Stage.FORWARD)
 
     def _by_the_clock(self, step: int, quiet_steps: int, gathering: bool) -> None:
-        settled = step >= (self._rule.steps or 0) and quiet_steps >= self._rule.quiet
+        settled = step >= SETTLE_AFTER_STEPS and quiet_steps >= SETTLE_QUIET_STEPS
         self._may_skip = settled and not gathering
         if self.stage is Stage.SETTLING and settled:
             self.budget = Budget.after(self._clock() - self._begun, self._rule.budget_s)
@@ -120,15 +113,15 @@ class Pace:
             self._enter(Stage.LEAVING)
 
     def _decide(self, step: int, quiet_steps: int, *, waiting: bool, ending: bool) -> Decision:
-        if not self._rule.quiet:
+        if not self._rule.whole_life:
             if self._rule.steps is not None and step >= self._rule.steps:
                 return Decision.END
         elif self.stage is Stage.LEAVING and self._is_over():
-            unfinished = waiting or ending or quiet_steps < QUIET_STEPS
+            unfinished = waiting or ending or quiet_steps < SETTLE_QUIET_STEPS
             return Decision.GO_ON if unfinished and not self._is_over(at_least_s=LONGEST_ENDING_S) else Decision.END
         if self.stage in (Stage.SETTLING, Stage.AS_IT_IS) or waiting:
             return Decision.GO_ON
-        if min(quiet_steps, self._steps_since_move) < QUIET_STEPS:
+        if min(quiet_steps, self._steps_since_move) < SETTLE_QUIET_STEPS:
             return Decision.GO_ON
         self._steps_since_move = 0
         return Decision.MOVE_ON if self.stage is Stage.FORWARD else Decision.LEAVE

@@ -1,4 +1,4 @@
-"""Whether what was seen is enough for a verdict. If not: why, and what to do next."""
+"""Whether what was observed is enough for a verdict. If not: why, and what to do next."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from veritasest.analysis.invariants import gaps, violations
-from veritasest.analysis.peaks import told
+from veritasest.analysis.peaks import reporting
 from veritasest.analysis.processes import endings, gpu_processes, stopped_at
+from veritasest.spec.enums import ExitReason
 from veritasest.spec.estimate import Undetermined
 from veritasest.trace import Exit, JobException, OutOfMemory, OwnError, Process, Segment, Step, Trace, Unmodelled
 from veritasest.units import format_bytes
 
-REPORT = "this is a fault of VeritasEst: please report it, with the trace"
+REPORT = "this is a fault of VeritasEst: please report it, with the recording"
 
-# Parts of the agent that add to the report, or move the job on to what has not run yet. The peak and the course of the
-# job are known without them, and what was not reached is named.
+# Parts of the agent that add to the report, or move the job on to what has not run yet. The peak is known without them,
+# and what was not reached is listed.
 _ONLY_REPORTED = frozenset(
     {
         "the allocator's history",
@@ -32,7 +33,7 @@ _LAUNCHERS = {"torchrun", "torch.distributed.run", "torch.distributed.launch", "
 
 
 def doubt_about_fit(trace: Trace, ending: Exit, *, quiet: bool) -> Undetermined | None:
-    """What keeps "fits" from being said. `quiet`: the last optimizer steps brought no new peak."""
+    """Why "fits" cannot be claimed. `quiet`: no new peak in the last optimizer steps."""
     checks: tuple[Callable[[], Undetermined | None], ...] = (
         lambda: doubt_about_us(trace),
         lambda: _nothing_seen(trace, ending),
@@ -46,8 +47,8 @@ def doubt_about_fit(trace: Trace, ending: Exit, *, quiet: bool) -> Undetermined 
 
 
 def doubt_about_us(trace: Trace) -> Undetermined | None:
-    """Faults of ours, for which no job is blamed: an error of our own, or a process that ran without the agent."""
-    for error in own_errors(trace):
+    """Faults of VeritasEst, for which no job is blamed: an error of its own, or a process without the agent."""
+    for error in trace.of(OwnError):
         if error.where not in _ONLY_REPORTED:
             return Undetermined(reason="own_error", message=describe_own(error), hint=REPORT)
     observed = {process.pid for process in trace.of(Process)}
@@ -55,20 +56,16 @@ def doubt_about_us(trace: Trace) -> Undetermined | None:
         if segment.pid not in observed:
             return Undetermined(
                 reason="agent_absent",
-                message=f"process {segment.pid} took device memory, but VeritasEst could not observe it",
-                hint="the agent runs in Python processes that inherit the environment; python -I, -E and -S may keep "
-                "it out: run the script without them",
+                message=f"process {segment.pid} used device memory, but VeritasEst could not observe it",
+                hint="VeritasEst observes Python processes that inherit the environment; python -I, -E and -S may "
+                "prevent that: run the script without them",
             )
     return None
 
 
-def own_errors(trace: Trace) -> tuple[OwnError, ...]:
-    return trace.of(OwnError)
-
-
 def describe_own(error: OwnError) -> str:
     place = f" ({Path(error.file).name}:{error.line})" if error.file else ""
-    return f"VeritasEst's own error in {error.where}: {error.type}: {error.message}{place}"
+    return f"internal error of VeritasEst in {error.where}: {error.type}: {error.message}{place}"
 
 
 def failed_workers(trace: Trace) -> tuple[int, ...]:
@@ -88,32 +85,32 @@ def failed_workers(trace: Trace) -> tuple[int, ...]:
 def _nothing_seen(trace: Trace, ending: Exit) -> Undetermined | None:
     if trace.of(Segment):
         return None
-    if ending.reason == "timeout" and _LAUNCHERS & {Path(word).name for word in trace.header.command[:4]}:
+    if ending.reason is ExitReason.TIMEOUT and _LAUNCHERS & {Path(word).name for word in trace.header.command[:4]}:
         return Undetermined(
             reason="no_ranks",
             message="the launcher started no process that used the GPU before --timeout",
-            hint="does it wait for other nodes? estimate one node: --nnodes 1",
+            hint="if it waits for other nodes, estimate one node: --nnodes 1",
         )
-    if ending.reason == "timeout":
+    if ending.reason is ExitReason.TIMEOUT:
         return Undetermined(
             reason="timeout",
             message="--timeout ended the job before it used the GPU",
-            hint="give it a longer --timeout",
+            hint="use a longer --timeout",
         )
     return Undetermined(
         reason="no_gpu",
         message="the job never used the GPU",
-        hint="does the script move its model to 'cuda', and does this command start it?",
+        hint="check that the script moves its model to 'cuda', and that this command starts it",
     )
 
 
 def _too_early(trace: Trace, ending: Exit, quiet: bool) -> Undetermined | None:
-    if ending.reason != "timeout" or quiet or stopped_at(trace) is not None:
+    if ending.reason is not ExitReason.TIMEOUT or quiet or stopped_at(trace) is not None:
         return None
     done = max((step.step for step in trace.of(Step)), default=0)
     seen = f"after {done} optimizer steps, before its peak settled" if done else "before its first optimizer step"
     return Undetermined(
-        reason="timeout", message=f"--timeout ended the job {seen}", hint="give it a longer --timeout, or a smaller job"
+        reason="timeout", message=f"--timeout ended the job {seen}", hint="use a longer --timeout, or a smaller job"
     )
 
 
@@ -126,8 +123,8 @@ def _workers_died(trace: Trace) -> Undetermined | None:
     many = f"{len(failed)} processes that used the GPU failed" if len(failed) > 1 else f"process {first} {how}"
     return Undetermined(
         reason="workers_died",
-        message=f"{many} while the job went on{_cause(trace, first)}",
-        hint="the memory they would have taken is not in this estimate; their own output above says more",
+        message=f"{many} while the job continued{_cause(trace, first)}",
+        hint="the memory they would have used is not in this estimate; see their output above",
     )
 
 
@@ -142,8 +139,8 @@ def _cause(trace: Trace, process: int) -> str:
 
 
 def _unobserved(trace: Trace) -> Undetermined | None:
-    """The agent was there when the process began to use the GPU, and said nothing more though it ended in peace."""
-    known = told(trace.events)
+    """The agent was there when the process began to use the GPU, and wrote nothing more although it ended normally."""
+    known = reporting(trace.events)
     ended = {pid for pid, end in endings(trace).items() if end.code == 0}
     silent = [event for event in trace.of(Segment) if event.pid in ended and event.pid not in known]
     if not silent:
@@ -151,8 +148,8 @@ def _unobserved(trace: Trace) -> Undetermined | None:
     held = max(event.used_bytes for event in silent)
     return Undetermined(
         reason="trace_gap",
-        message=f"process {silent[0].pid} took {format_bytes(held)} of device memory, and nothing more is known of it",
-        hint="was it forked by the job? start it with the 'spawn' method; if not, please report this, with the trace",
+        message=f"process {silent[0].pid} used {format_bytes(held)} of device memory, and left no further records",
+        hint="if the job forked it, use the 'spawn' start method; otherwise please report this, with the recording",
     )
 
 

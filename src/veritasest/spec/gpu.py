@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from veritasest.errors import UsageError
 from veritasest.units import format_bytes, with_article
 
+GIVEN_BY_USER = "given by the user"
+
 
 @dataclass(frozen=True, kw_only=True)
 class GPU:
@@ -59,5 +61,5 @@ class GPU:
                 f"the CUDA context of {with_article(self.name)} takes {format_bytes(self.context_bytes)}",
                 "give --memory a larger value",
             )
-        evidence = {**self.evidence, "total_bytes": "given by the user"}
+        evidence = {**self.evidence, "total_bytes": GIVEN_BY_USER}
         return replace(self, total_bytes=total_bytes, total_bytes_range=None, evidence=evidence)

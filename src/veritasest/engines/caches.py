@@ -1,4 +1,4 @@
-"""Where a run keeps what compilers and libraries would otherwise keep in the user's own caches."""
+"""Caches of a run: what compilers and libraries would otherwise write to the user's own."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def kept_folder(base: Mapping[str, str]) -> Path | None:
-    """The folder for what is remembered from run to run; None where the user has no place for it."""
+def cache_dir(base: Mapping[str, str]) -> Path | None:
+    """The folder for what later runs can reuse; None where the user has no cache folder."""
     home = base.get("HOME")
     caches = base.get("XDG_CACHE_HOME") or (f"{home}/.cache" if home else "")
     if not caches:
@@ -33,5 +33,5 @@ def compiler_caches(base: Mapping[str, str]) -> Iterator[dict[str, str]]:
     with tempfile.TemporaryDirectory(prefix="veritasest-", ignore_cleanup_errors=True) as folder:
         yield {
             "TORCHINDUCTOR_CACHE_DIR": str(Path(folder) / "inductor"),
-            "TRITON_CACHE_DIR": str((kept_folder(base) or Path(folder)) / "triton"),
+            "TRITON_CACHE_DIR": str((cache_dir(base) or Path(folder)) / "triton"),
         }

@@ -1,4 +1,4 @@
-"""Check whether this machine can run estimates, and say what to type if not.
+"""Check whether this machine can run estimates, and what to do if not.
 
 exit codes: 0 ready, 4 something is missing
 """
@@ -18,10 +18,12 @@ from rich.text import Text
 
 from veritasest.api import estimate
 from veritasest.cli.parser import Parser
+from veritasest.engines.emulated.build import inspect_build
 from veritasest.engines.emulated.libraries import installed
 from veritasest.engines.emulated.support import TESTED, minor_version
 from veritasest.errors import UnsupportedEnvironment, VeritasEstError
-from veritasest.launch.interpreter import inspect_build, resolve
+from veritasest.launch import resolve
+from veritasest.spec.enums import Verdict
 from veritasest.units import format_bytes
 
 _SELF_TEST = """
@@ -33,6 +35,9 @@ for _ in range(3):
     optimizer.step()
 """
 _LITTLE_MEMORY_BYTES = 4 << 30
+
+
+EXAMPLE = "doctor"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -71,13 +76,13 @@ def _libraries() -> str:
     try:
         ctypes.CDLL(str(core))
     except OSError as error:
-        raise UnsupportedEnvironment(f"{core} cannot be loaded: {error}", "build it again on this machine") from error
+        raise UnsupportedEnvironment(f"{core} cannot be loaded: {error}", "reinstall it on this machine") from error
     counts = ", ".join(f"CUDA {major}: {len(installation.preload(major))}" for major in (12, 13))
     return f"{installation.libraries} ({counts} libraries)"
 
 
 def _torch() -> str:
-    python = resolve(["-c", ""], cwd=Path.cwd(), env=os.environ).words[0]
+    python = resolve(["-c", ""], cwd=Path.cwd(), env=os.environ).command[0]
     build = inspect_build(python, cwd=Path.cwd(), env=os.environ)
     tested = "tested" if minor_version(build.version) in TESTED else f"not tested; tested: {', '.join(TESTED)}"
     return f"{build.version} in {build.python} ({tested})"
@@ -90,7 +95,7 @@ def _memory() -> str:
         raise UnsupportedEnvironment(
             "vm.overcommit_memory is 2: device memory cannot be mapped lazily", "sudo sysctl vm.overcommit_memory=0"
         )
-    note = "; models are built in host memory, this is little" if total < _LITTLE_MEMORY_BYTES else ""
+    note = "; low: models are built in host memory" if total < _LITTLE_MEMORY_BYTES else ""
     return f"{format_bytes(total)}, {os.cpu_count()} CPUs{note}"
 
 
@@ -102,12 +107,12 @@ def _overcommit() -> str:
 
 
 def _self_test() -> str:
-    """Trains a small layer for real: what no single check above can promise."""
+    """Trains a small layer: what no single check above can prove."""
     with tempfile.TemporaryDirectory(prefix="veritasest-") as folder:
         script = Path(folder) / "self_test.py"
         script.write_text(_SELF_TEST)
-        result = estimate([str(script)], gpu="h200", steps=3, timeout_s=60, trace=Path(folder) / "trace.vest")
-    if result.verdict != "fits" or not result.peak.reserved_bytes:
+        result = estimate([str(script)], gpu="h200", steps=3, timeout_s=60, save=Path(folder) / "recording")
+    if result.verdict is not Verdict.FITS or not result.peak.reserved_bytes:
         reason = result.failure.message if result.failure else "; ".join(result.warnings)
         raise UnsupportedEnvironment(f"a small CUDA job did not run: {reason}", "please report this with its output")
     return f"a small CUDA job reserved {format_bytes(result.peak.reserved_bytes)} in {result.elapsed_s:.1f} s"

@@ -1,4 +1,4 @@
-"""List the GPUs that can be emulated, with where their numbers come from."""
+"""List the GPUs that can be emulated, and where their numbers come from."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import asdict
 from veritasest.cli.parser import Parser
 from veritasest.gpus import load
 from veritasest.units import format_bytes
+
+EXAMPLE = "gpus"
 
 
 def main(argv: Sequence[str]) -> int:
