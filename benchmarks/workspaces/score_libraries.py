@@ -241,19 +241,19 @@ def recorded() -> list[Row]:
 
 def ask_stand_ins(rows: Iterable[Row], folder: Path) -> list[Row]:
     """The answers of the libraries in `folder`, and under `guessed` whether they logged that they guessed."""
-    environment = {key: value for key, value in os.environ.items() if key != "VERITASEST_DEVICE"}  # without it: an H200
     text = "".join(json.dumps(row) + "\n" for row in rows)
-    command = [sys.executable, str(Path(__file__).resolve()), "--ask", str(folder)]
     with tempfile.TemporaryDirectory() as work:
-        environment["VERITASEST_TRACE"] = str(Path(work) / "trace")
+        trace, settings = Path(work) / "trace", Path(work) / "run.json"
+        trace.touch()  # the libraries never create it
+        settings.write_text(json.dumps({"native": {"trace": str(trace)}}))  # no GPU named: an H200
+        environment = os.environ | {"VERITASEST_RUN": str(settings)}
+        command = [sys.executable, str(Path(__file__).resolve()), "--ask", str(folder), str(trace)]
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=True, env=environment)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def answer_rows(folder: Path) -> None:
+def answer_rows(folder: Path, trace: Path) -> None:
     """The other end of `ask_stand_ins`. A library logs a guess once in a process: every row gets a process."""
-    trace = Path(os.environ["VERITASEST_TRACE"])
-    trace.touch()  # before the libraries are loaded: they never create it
     libraries = Libraries(folder)
     for text in sys.stdin:
         read, write = os.pipe()
@@ -314,11 +314,17 @@ def line(question: str, part: str, answers: list[Answer]) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ask", type=Path, metavar="FOLDER", help="answer rows from standard input: used internally")
+    parser.add_argument(
+        "--ask",
+        type=Path,
+        nargs=2,
+        metavar=("FOLDER", "TRACE"),
+        help="answer rows from standard input: used internally",
+    )
     parser.add_argument("--misses", action="store_true", help="list the configurations that are not exact")
     options = parser.parse_args(argv)
     if options.ask is not None:
-        answer_rows(options.ask)
+        answer_rows(*options.ask)
         return 0
     from veritasest.engines.emulated.libraries import installed
 

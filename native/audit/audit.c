@@ -8,6 +8,8 @@
  * Where the job's files are held back by the interposer (files/), a library that the job has compiled is in the layer.
  */
 #define _GNU_SOURCE
+#include "../core/settings.h"
+
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
@@ -32,7 +34,7 @@ unsigned la_version(unsigned version)
         else if (home && strncmp(path, home, strlen(home)) == 0 && count < MAX_STAND_INS)
             stand_ins[count++] = path;
     }
-    layer = getenv("VERITASEST_LAYER");
+    layer = vest_setting("layer");
     return version;
 }
 

@@ -1,4 +1,5 @@
-/* The target GPU, read once from VERITASEST_DEVICE, and each thread's current device. */
+/* The target GPU, read once from the run's settings, and each thread's current device. */
+#include "settings.h"
 #include "vest.h"
 
 #include <errno.h>
@@ -74,16 +75,12 @@ static bool set_number(const char *key, uint64_t value)
 
 static void refuse(const char *what, const char *text)
 {
-    fprintf(stderr, "veritasest: VERITASEST_DEVICE: %s: '%s'\n", what, text);
+    fprintf(stderr, "veritasest: the run's settings: %s: '%s'\n", what, text);
     abort();
 }
 
-static void set_field(char *field)
+static void set_field(const char *field, const char *value)
 {
-    char *value = strchr(field, '=');
-    if (!value)
-        refuse("a field without '='", field);
-    *value++ = '\0';
     if (strcmp(field, "name") == 0) {
         snprintf(gpu.name, sizeof gpu.name, "%s", value);
     } else if (strcmp(field, "limit") == 0 && strcmp(value, "none") == 0) {
@@ -94,29 +91,26 @@ static void set_field(char *field)
         uint64_t number = strtoull(value, &end, 10);
         /* strtoull() itself would let pass a sign, leading space and what it had to clip. */
         if (*value < '0' || *value > '9' || *end || errno || !set_number(field, number))
-            refuse("an unknown field or a bad number", field);
+            refuse("an unknown setting of the GPU, or a bad number", field);
     }
 }
 
-static void read_environment(void)
+static void read_gpu(void)
 {
-    const char *text = getenv("VERITASEST_DEVICE");
-    if (!text || !*text)
-        return;
-    char *copy = strdup(text), *rest = copy;
-    for (char *field; (field = strsep(&rest, ";"));)
-        if (*field)
-            set_field(field);
-    free(copy);
+    const char *key, *value, *prefix = "gpu_";
+    vest_require_settings();
+    for (size_t i = 0; vest_setting_at(i, &key, &value); i++)
+        if (strncmp(key, prefix, strlen(prefix)) == 0)
+            set_field(key + strlen(prefix), value);
     if (gpu.count < 1 || gpu.count > VEST_MAX_DEVICES)
-        refuse("a device count out of range", text);
+        refuse("a device count out of range", "gpu_count");
     if (gpu.context_bytes > gpu.total_bytes)
-        refuse("a context larger than the device", text);
+        refuse("a context larger than the device", "gpu_context");
 }
 
 const struct vest_gpu *vest_gpu(void)
 {
-    pthread_once(&once, read_environment);
+    pthread_once(&once, read_gpu);
     return &gpu;
 }
 

@@ -10,6 +10,7 @@
  * The ranges are host memory that is mapped but not backed until it is written (content.c).
  */
 #include "memory.h"
+#include "settings.h"
 #include "vest.h"
 
 #include <errno.h>
@@ -79,14 +80,14 @@ static void *map_lazily(uintptr_t hint, uint64_t bytes)
     return start;
 }
 
-/* With VERITASEST_ADDRESSES=upwards each range lies above the last: another order of addresses, to see what depends on it.
+/* With the setting addresses=upwards each range lies above the last: another order of addresses, to see what depends on it.
  * From here on there are some 400 GiB below the host's own mappings. */
 #define UPWARDS_FROM 0x7e9000000000ull
 static uintptr_t next_upwards; /* 0: the driver's order */
 
 static void set_up(void)
 {
-    const char *order = getenv("VERITASEST_ADDRESSES");
+    const char *order = vest_setting("addresses");
     next_upwards = order && strcmp(order, "upwards") == 0 ? UPWARDS_FROM : 0;
     is_ours = map_lazily(0, (1ull << ADDRESS_BITS) / RANGE_GRANULE);
     if (!is_ours)

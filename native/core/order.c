@@ -2,7 +2,7 @@
  *
  * By default every event is complete at once, as on a GPU under CUDA_LAUNCH_BLOCKING=1. Without that the host runs ahead of
  * the device, and PyTorch's allocator gets a block that other streams have used (record_stream) back only when it finds
- * the events complete that it recorded at the free. With VERITASEST_EVENTS=late they are complete as late as they can be:
+ * the events complete that it recorded at the free. With the setting events=late they are complete as late as they can be:
  * when the host has waited for them. It waits when it synchronises, and when a stream's queue is full.
  *
  * Each stream with work is a lane, and its work is numbered. An event is a lane and a number. That work n of a lane is done
@@ -15,6 +15,7 @@
  */
 #define _GNU_SOURCE /* dladdr */
 #include "memory.h"
+#include "settings.h"
 #include "stream.h"
 #include "vest.h"
 
@@ -54,15 +55,15 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool late;
 static _Thread_local int lane_in_use = DEFAULT_LANE; /* below 0: the stream is captured, and nothing runs */
 
-static void read_environment(void)
+static void read_setting(void)
 {
-    const char *which = getenv("VERITASEST_EVENTS");
+    const char *which = vest_setting("events");
     late = which && strcmp(which, "late") == 0;
 }
 
 static bool events_are_late(void)
 {
-    pthread_once(&once, read_environment);
+    pthread_once(&once, read_setting);
     return late;
 }
 

@@ -12,6 +12,7 @@
  * wait is over.
  */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
+#include "settings.h"
 #include "vest.h"
 
 #include <dlfcn.h>
@@ -23,7 +24,8 @@ static const char start_code[] =
     "import sys\n"
     "if 'veritasest.engines.emulated.agent' not in sys.modules:\n"
     "    import os\n"
-    "    path = os.path.join(os.environ['VERITASEST_HOME'], 'engines', 'emulated', 'agent', 'inject', 'sitecustomize.py')\n"
+    "    path = os.path.join(home, 'engines', 'emulated', 'agent', 'inject', 'sitecustomize.py')
+"
     "    with open(path, encoding='utf-8') as file:\n"
     "        exec(compile(file.read(), path, 'exec'), {'__name__': 'veritasest_start', '__file__': path})\n";
 
@@ -35,13 +37,17 @@ static int start_agent(void *unused)
     void *(*run)(const char *, int, void *, void *) = dlsym(RTLD_DEFAULT, "PyRun_String");
     void (*release)(void *) = dlsym(RTLD_DEFAULT, "Py_DecRef"); /* of NULL: nothing */
     void (*clear_error)(void) = dlsym(RTLD_DEFAULT, "PyErr_Clear");
-    if (!new_dict || !run || !release || !clear_error)
+    void *(*decode_path)(const char *) = dlsym(RTLD_DEFAULT, "PyUnicode_DecodeFSDefault");
+    int (*set_item)(void *, const char *, void *) = dlsym(RTLD_DEFAULT, "PyDict_SetItemString");
+    if (!new_dict || !run || !release || !clear_error || !decode_path || !set_item)
         return 0;
-    void *names = new_dict();
-    void *result = names ? run(start_code, FILE_INPUT, names, names) : NULL;
+    void *names = new_dict(), *home = decode_path(vest_setting("home")), *result = NULL;
+    if (names && home && set_item(names, "home", home) == 0)
+        result = run(start_code, FILE_INPUT, names, names);
     if (!result)
         clear_error();
     release(result);
+    release(home);
     release(names);
     return 0;
 }
@@ -49,7 +55,7 @@ static int start_agent(void *unused)
 void vest_start_agent(void)
 {
     static int asked;
-    const char *home = getenv("VERITASEST_HOME"), *trace = getenv("VERITASEST_TRACE");
+    const char *home = vest_setting("home"), *trace = vest_setting("trace");
     int (*is_initialized)(void) = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
     int (*add_call)(int (*)(void *), void *) = dlsym(RTLD_DEFAULT, "Py_AddPendingCall");
     if (!home || !*home || !trace || !*trace || !is_initialized || !add_call || !is_initialized())

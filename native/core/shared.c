@@ -1,7 +1,7 @@
 /* Books that all processes of a run share: what each holds on each device, so that they compete for one device's memory
  * as they would on the GPU.
  *
- * The launcher makes the file (VERITASEST_BOOKS, read by engines/emulated/accounting.py); every process that uses the device maps it and
+ * The engine makes the file (setting `books`, read by engines/emulated/accounting.py); every process that uses the device maps it and
  * owns one slot. Any process may be killed at any instruction: a slot holds nothing but its owner's own numbers, the lock
  * names its owner, and both are taken from a process that no longer lives. Without the file a process is alone.
  *
@@ -9,6 +9,7 @@
  * where it was allocated.
  */
 #include "memory.h"
+#include "settings.h"
 #include "vest.h"
 
 #include <errno.h>
@@ -44,7 +45,7 @@ static struct slot *mine;
 
 static void map_books(void)
 {
-    const char *path = getenv("VERITASEST_BOOKS");
+    const char *path = vest_setting("books");
     int file = path && *path ? open(path, O_RDWR | O_CLOEXEC) : -1;
     struct stat known;
     if (file >= 0 && fstat(file, &known) == 0 && known.st_size > (off_t)(sizeof *books + sizeof(struct slot))) {

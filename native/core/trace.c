@@ -1,6 +1,7 @@
 /* The event log: whole lines appended with one write() each, so that several processes can share the file and a killed
  * job leaves it readable. */
 #include "memory.h"
+#include "settings.h"
 #include "vest.h"
 
 #include <fcntl.h>
@@ -23,7 +24,7 @@ static struct name {
 
 static void open_trace(void)
 {
-    const char *path = getenv("VERITASEST_TRACE");
+    const char *path = vest_setting("trace");
     if (path && *path)
         trace_fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
 }
@@ -139,7 +140,7 @@ void vest_log_unmodelled(const char *library, const char *name, const char *how)
 
 uint64_t vest_guess(const char *library, const char *name, struct vest_bounds bounds)
 {
-    const char *which = getenv("VERITASEST_GUESSES");
+    const char *which = vest_setting("guesses");
     vest_log_unmodelled(library, name, bounds.low < bounds.bytes ? "bounded" : "bounded above");
     if (which && strcmp(which, "low") == 0)
         return bounds.low;

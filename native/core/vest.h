@@ -13,7 +13,7 @@
 #define VEST_EXPORT __attribute__((visibility("default")))
 #define VEST_MAX_DEVICES 64
 
-/* The target GPU, as written by the launcher into VERITASEST_DEVICE ("key=value;key=value"). */
+/* The target GPU, from the settings gpu_name, gpu_count... that the launcher writes (settings.h). */
 struct vest_gpu {
     char name[64];
     int count;               /* devices on the emulated host */
@@ -137,7 +137,7 @@ VEST_EXPORT void vest_event_record(struct vest_event *event, struct vest_stream 
 VEST_EXPORT float vest_event_elapsed_ms(const struct vest_event *start, const struct vest_event *end);
 VEST_EXPORT void vest_stream_wait(struct vest_stream *stream, const struct vest_event *event);
 
-/* What the host may know to be finished: everything, at once, or with VERITASEST_EVENTS=late only what it has waited for; see
+/* What the host may know to be finished: everything, at once, or with the setting events=late only what it has waited for; see
  * order.c. vest_issue: the calling thread put a piece of work into the stream that it used last, as vest_launched() says of
  * its own accord. `caller`: the return address of whoever asks. */
 VEST_EXPORT void vest_use_stream(struct vest_stream *stream);
@@ -156,7 +156,7 @@ VEST_EXPORT bool vest_capture_begin(struct vest_stream *stream);
 VEST_EXPORT uint64_t vest_capture_id(const struct vest_stream *stream);
 VEST_EXPORT bool vest_capture_end(struct vest_stream *stream);
 
-/* The event log: one JSON object a line, appended to VERITASEST_TRACE. */
+/* The event log: one JSON object a line, appended to the file that the setting `trace` names. */
 VEST_EXPORT void vest_log_segment(const char *op, int device, uint64_t bytes, uintptr_t address, uint64_t used_bytes);
 VEST_EXPORT void vest_log_refused(const char *owner, int device, uint64_t bytes, uint64_t used_bytes, uint64_t limit_bytes);
 VEST_EXPORT void vest_log_library(const char *library, int device, int64_t bytes, uint64_t libraries_bytes);
@@ -180,7 +180,7 @@ VEST_EXPORT void vest_watch_unmodelled(vest_unmodelled_callback *callback);
 /* PyTorch's GPU code is being loaded: has the agent started in this process's Python soon, if it has not been yet. */
 VEST_EXPORT void vest_start_agent(void);
 
-/* A size that is a guess: `bytes`, or in a run made to see what hangs on it (VERITASEST_GUESSES, "low" or "high") one of
+/* A size that is a guess: `bytes`, or in a run made to see what hangs on it (setting `guesses`, "low" or "high") one of
  * its bounds. Recorded as "bounded", or "bounded above" when it is its own lower bound. */
 struct vest_bounds {
     uint64_t low, bytes, high;

@@ -8,6 +8,7 @@
  */
 #include "plan_cache.h"
 #include "cudnn.h"
+#include "settings.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -95,7 +96,7 @@ static void read_file(void)
 static void open_cache(void)
 {
     entries = calloc(SLOTS, sizeof *entries);
-    const char *path = getenv("VERITASEST_PLAN_CACHE"), *target = getenv("VERITASEST_CUDNN_PROPERTIES");
+    const char *path = vest_setting("plan_cache"), *target = vest_setting("cudnn_properties");
     const int format = FORMAT;
     vest_digest_add(&setting, &format, sizeof format);
     vest_digest_add(&setting, target ? target : "", target ? strlen(target) : 0);

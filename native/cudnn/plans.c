@@ -11,6 +11,7 @@
  */
 #include "cudnn.h"
 #include "plan_cache.h"
+#include "settings.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -120,7 +121,7 @@ static descriptor_t properties;
 
 static void make_properties(void)
 {
-    const char *text = getenv("VERITASEST_CUDNN_PROPERTIES");
+    const char *text = vest_setting("cudnn_properties");
     descriptor_t made = NULL;
     if (text && create_descriptor(DEVICE_PROPERTIES, &made) == CUDNN_SUCCESS &&
         set_attribute(made, PROPERTIES_JSON, TYPE_CHAR, (int64_t)strlen(text) + 1, text) == CUDNN_SUCCESS &&

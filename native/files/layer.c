@@ -1,5 +1,6 @@
 /* Finds names in what the job sees, and makes the layer's copies and marks. See layer.h. */
 #include "layer.h"
+#include "../core/settings.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -15,7 +16,8 @@ static size_t kept_count = 4;
 
 static void configure(void)
 {
-    const char *folder = getenv("VERITASEST_LAYER"), *list = getenv("VERITASEST_KEPT");
+    vest_require_settings();
+    const char *folder = vest_setting("layer"), *list = vest_setting("kept");
     if (!folder || folder[0] != '/' || strlen(folder) >= PATH_MAX / 2)
         return;
     strcpy(layer, folder);

@@ -1,11 +1,11 @@
 /* The interposer: keeps the user's files as they are where no overlay can be mounted (launch/files/).
  *
  * Preloaded, it leads every C library call that names a file. What is only read is read where it is; what is written is
- * first copied into the layer, a folder (VERITASEST_LAYER) that mirrors the file system from its root. A deleted name is
+ * first copied into the layer, a folder (setting `layer`) that mirrors the file system from its root. A deleted name is
  * marked there by an empty file, a folder that hides what was there before by another. All processes of the job share
  * the layer, and there is no state but these files.
  *
- * Paths in VERITASEST_KEPT (one per line), the kernel's own, and byte code of installed packages are left alone.
+ * Paths in the setting `kept` (one per line), the kernel's own, and byte code of installed packages are left alone.
  *
  * Known limitations: programs that call the kernel themselves (static ones, Go, some of Rust's) are not led; nor are glob(), ftw() and
  * scandir() of the C library. Attributes changed through a descriptor that was opened for reading are applied to a copy.

@@ -13,13 +13,18 @@
 
 struct test {
     const char *name;
-    const char *device; /* VERITASEST_DEVICE; "": the H200 that the core has by itself */
+    const char *device; /* "count=2;total=1024": the settings gpu_count, gpu_total...; "": the built-in H200 */
     void (*run)(void);
 };
 #define TEST(claim, device) {#claim, device, claim}
 
 /* Ends with a row of NULLs. */
-extern const struct test memory_tests[], content_tests[], thread_tests[], shared_tests[], order_tests[], other_tests[];
+extern const struct test memory_tests[], content_tests[], thread_tests[], shared_tests[], order_tests[], other_tests[],
+    settings_tests[];
+
+/* Adds to the settings of this test's process, which has not read them yet; or replaces the whole document. */
+void set_setting(const char *key, const char *value);
+void set_document(const char *text, size_t bytes);
 
 /* How often `text` occurs in the event log of this test's process. */
 int logged(const char *text);

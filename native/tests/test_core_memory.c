@@ -313,7 +313,7 @@ static void the_pool_counts_what_it_holds_and_what_is_used(void)
 
 static void addresses_can_be_handed_out_upwards(void)
 {
-    setenv("VERITASEST_ADDRESSES", "upwards", 1);
+    set_setting("addresses", "upwards");
     char *a = vest_alloc(0, 20 * MIB), *b = vest_alloc(0, 34 * MIB), *c = vest_alloc(0, 500 * MIB), *d = vest_alloc(0, 4 * MIB);
     assert(a < b && b < c && d == a + 20 * MIB); /* what fits into a gap still goes there */
     assert(vest_free(a) && vest_free(b) && vest_free(c) && vest_free(d));

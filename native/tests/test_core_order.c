@@ -42,7 +42,7 @@ static void events_are_complete_at_once_by_default(void)
 
 static void a_late_event_is_complete_after_its_stream_was_synchronised(void)
 {
-    setenv("VERITASEST_EVENTS", "late", 1);
+    set_setting("events", "late");
     struct vest_stream *side = side_stream(), *other = side_stream();
     work(side, 5);
     struct vest_event *first = recorded(side), *second = recorded(side);
@@ -69,7 +69,7 @@ static void a_late_event_is_complete_after_its_stream_was_synchronised(void)
 
 static void what_was_issued_earlier_is_done_earlier_unless_it_is_a_transfer(void)
 {
-    setenv("VERITASEST_EVENTS", "late", 1);
+    set_setting("events", "late");
     struct vest_stream *kernels = side_stream(), *held_up = side_stream(), *transfers = side_stream();
     work(kernels, 3);
     vest_issue_transfer(transfers);
@@ -98,7 +98,7 @@ static void what_was_issued_earlier_is_done_earlier_unless_it_is_a_transfer(void
 
 static void what_a_stream_waited_for_is_complete_with_it(void)
 {
-    setenv("VERITASEST_EVENTS", "late", 1);
+    set_setting("events", "late");
     struct vest_stream *a = side_stream(), *b = side_stream();
     vest_issue_transfer(a);
     vest_issue_transfer(a);
@@ -122,7 +122,7 @@ static void what_a_stream_waited_for_is_complete_with_it(void)
 
 static void streams_that_wait_for_each_other_in_turn_finish(void)
 {
-    setenv("VERITASEST_EVENTS", "late", 1);
+    set_setting("events", "late");
     struct vest_stream *a = side_stream(), *b = side_stream();
     struct vest_event *event = vest_event_create();
     for (int i = 0; i < 3 * QUEUE; i++) {
@@ -143,7 +143,7 @@ static void streams_that_wait_for_each_other_in_turn_finish(void)
 
 static void a_full_queue_makes_the_host_wait(void)
 {
-    setenv("VERITASEST_EVENTS", "late", 1);
+    set_setting("events", "late");
     struct vest_stream *side = side_stream();
     work(side, 1);
     struct vest_event *event = recorded(side);
@@ -157,7 +157,7 @@ static void a_full_queue_makes_the_host_wait(void)
 
 static void copies_wait_where_the_host_reads_pageable_memory(void)
 {
-    setenv("VERITASEST_EVENTS", "late", 1);
+    set_setting("events", "late");
     struct vest_stream *side = side_stream();
     char pageable[64], *pinned = vest_host_alloc(64), *on_device = vest_alloc(0, 64);
     struct vest_event *event = vest_event_create();
@@ -182,7 +182,7 @@ static void copies_wait_where_the_host_reads_pageable_memory(void)
 
 static void a_stream_that_blocks_is_in_order_with_the_default_stream(void)
 {
-    setenv("VERITASEST_EVENTS", "late", 1);
+    set_setting("events", "late");
     struct vest_stream *blocking = vest_stream_create(0, 0, 0);
     work(blocking, 1);
     struct vest_event *event = recorded(blocking);
@@ -195,7 +195,7 @@ static void a_stream_that_blocks_is_in_order_with_the_default_stream(void)
 
 static void a_loop_that_polls_ends(void)
 {
-    setenv("VERITASEST_EVENTS", "late", 1);
+    set_setting("events", "late");
     struct vest_stream *side = side_stream();
     work(side, 1);
     struct vest_event *spun = recorded(side), *slept = recorded(side);
@@ -215,7 +215,7 @@ static void a_loop_that_polls_ends(void)
 
 static void captured_work_is_not_outstanding(void)
 {
-    setenv("VERITASEST_EVENTS", "late", 1);
+    set_setting("events", "late");
     struct vest_stream *side = side_stream();
     assert(vest_capture_begin(side));
     work(side, 5);
@@ -228,7 +228,7 @@ static void captured_work_is_not_outstanding(void)
 
 static void more_streams_than_lanes_are_served(void)
 {
-    setenv("VERITASEST_EVENTS", "late", 1);
+    set_setting("events", "late");
     for (int i = 0; i < 600; i++) {
         struct vest_stream *side = side_stream();
         work(side, 1);

@@ -1,59 +1,10 @@
-/* The target GPU, its attributes, pinned memory, streams and capture. */
+/* The target GPU's attributes, pinned memory, streams and capture. */
 #include "test_core.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-static void the_device_text_is_read(void)
-{
-    const struct vest_gpu *gpu = vest_gpu();
-    assert(strcmp(gpu->name, "Some GPU") == 0 && gpu->count == 3 && gpu->cc == 89 && gpu->binary == 86);
-    assert(gpu->total_bytes == 8 * GIB && gpu->context_bytes == 300 * MIB && gpu->limit_bytes == UINT64_MAX);
-    assert(gpu->sms == 132); /* not given: the H200's */
-    assert(vest_set_device(2) && vest_device() == 2);
-    assert(!vest_set_device(3) && !vest_set_device(-1) && vest_device() == 2);
-}
-
-/* Whether the core ends a process with this device, and says which variable is at fault. */
-static bool aborts(const char *device)
-{
-    int status, says[2];
-    char text[256] = "";
-    assert(pipe(says) == 0);
-    pid_t child = fork();
-    if (child == 0) {
-        setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-        dup2(says[1], STDERR_FILENO);
-        setenv("VERITASEST_DEVICE", device, 1);
-        vest_gpu();
-        _exit(0);
-    }
-    close(says[1]);
-    assert(read(says[0], text, sizeof text - 1) >= 0);
-    close(says[0]);
-    assert(waitpid(child, &status, 0) == child);
-    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && strstr(text, "veritasest: VERITASEST_DEVICE: ");
-}
-
-static void a_device_text_with_mistakes_ends_the_process(void)
-{
-    static const char *const wrong[] = {
-        "sms",           "colour=1",       "sms=",           "sms=many",        "sms=12x",
-        "sms=-1",        "sms=+1",         "sms= 1",         "sms=4294967297",  "total=99999999999999999999",
-        "total=none",    "count=0",        "count=65",       "cc=90;sms",       "total=1024;context=1025",
-    };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        if (!aborts(wrong[i])) {
-            fprintf(stderr, "accepted: '%s'\n", wrong[i]);
-            assert(false);
-        }
-    assert(!aborts("") && !aborts(";sms=1;;cc=80;") && !aborts("limit=none") && !aborts("name="));
-}
 
 static void attributes_are_those_of_the_target(void)
 {
@@ -167,15 +118,12 @@ static void captures_at_once_are_kept_apart(void)
 
 static void without_a_python_there_is_no_agent_to_start(void)
 {
-    setenv("VERITASEST_HOME", "/nowhere", 1);
+    set_setting("home", "/nowhere");
     vest_start_agent();
 }
 
 const struct test other_tests[] = {
     TEST(without_a_python_there_is_no_agent_to_start, ""),
-    TEST(the_device_text_is_read,
-         "name=Some GPU;count=3;cc=89;binary=86;total=8589934592;context=314572800;limit=none"),
-    TEST(a_device_text_with_mistakes_ends_the_process, ""),
     TEST(attributes_are_those_of_the_target,
          "count=2;cc=89;sms=58;l2=50331648;shared_optin=101376;threads_sm=1536;blocks_sm=24"),
     TEST(occupancy_is_bounded_by_what_runs_out_first, ""),

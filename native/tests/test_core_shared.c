@@ -20,7 +20,7 @@ static void make_books(void)
     snprintf(books_path, sizeof books_path, "/tmp/test_books.XXXXXX");
     int file = mkstemp(books_path);
     assert(file >= 0 && ftruncate(file, HEADER_BYTES + SLOTS * SLOT_BYTES) == 0 && close(file) == 0);
-    setenv("VERITASEST_BOOKS", books_path, 1);
+    set_setting("books", books_path);
 }
 
 static void drop_books(void) { assert(unlink(books_path) == 0); }

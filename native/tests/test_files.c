@@ -248,6 +248,14 @@ static const struct {
     void (*run)(void);
 } tests[] = {{"random calls", random_calls}, {"working directory", working_directory}, {"holes", holes}};
 
+static void use_layer(const char *layer, const char *kept)
+{
+    char path[PATH_MAX], text[3 * PATH_MAX];
+    snprintf(path, sizeof path, "%s/run.json", base);
+    snprintf(text, sizeof text, "{\"native\": {\"layer\": \"%s\", \"kept\": \"%s\"}}", layer, kept);
+    assert(write_text(path, O_WRONLY | O_CREAT, text) > 0 && setenv("VERITASEST_RUN", path, 1) == 0);
+}
+
 static bool passes(const char *program, int test, unsigned long number)
 {
     char before[TEXT] = "", after[TEXT] = "", layer[PATH_MAX], kept[PATH_MAX], path[PATH_MAX], command[PATH_MAX];
@@ -265,8 +273,7 @@ static bool passes(const char *program, int test, unsigned long number)
     describe(path, before, 0);
     pid_t child = fork();
     if (child == 0) {
-        setenv("VERITASEST_LAYER", layer, 1);
-        setenv("VERITASEST_KEPT", kept, 1);
+        use_layer(layer, kept);
         snprintf(words[0], sizeof *words, "%d", test);
         snprintf(words[1], sizeof *words, "%lu", number);
         execl(program, program, base, words[0], words[1], (char *)NULL);

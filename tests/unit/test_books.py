@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ MIB = 2**20
 GRANULE = 2 * MIB  # memory.c: GRANULE
 RANGE = 32 * MIB  # memory.c: RANGE_GRANULE
 TOTAL, CONTEXT, LIMIT = 400 * MIB, 100 * MIB, 200 * MIB
-DEVICE = f"count=2;total={TOTAL};context={CONTEXT};limit={LIMIT}"
+DEVICE = {"gpu_count": 2, "gpu_total": TOTAL, "gpu_context": CONTEXT, "gpu_limit": LIMIT}
 
 devices = st.integers(0, 1)
 granules = st.integers(1, 24)
@@ -50,9 +51,9 @@ SIGNATURES = {
 
 
 @pytest.fixture(scope="module")
-def core() -> Iterator[ctypes.CDLL]:
+def core(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ctypes.CDLL]:
     """The installed core, with DEVICE as its target, and with books to share, which a process alone must not notice. It
-    reads the environment once, at the first call."""
+    reads its settings once, at the first call."""
     try:
         library = ctypes.CDLL(str(installed().libraries / "libveritasest.so"))
     except UnsupportedEnvironment as error:
@@ -60,10 +61,11 @@ def core() -> Iterator[ctypes.CDLL]:
     for name, (result, arguments) in SIGNATURES.items():
         call = getattr(library, name)
         call.restype, call.argtypes = result, arguments
+    document = tmp_path_factory.mktemp("run") / "run.json"
     with SharedBooks() as books:
+        document.write_text(json.dumps({"native": {**DEVICE, "books": str(books.path)}}))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setitem(os.environ, "VERITASEST_DEVICE", DEVICE)
-            patch.setitem(os.environ, "VERITASEST_BOOKS", str(books.path))
+            patch.setitem(os.environ, "VERITASEST_RUN", str(document))
             library.vest_gpu()
             library.vest_memory_info(0, ctypes.c_uint64(), ctypes.c_uint64())
         yield library

@@ -19,10 +19,22 @@ from veritasest.engines.emulated.libraries import installed
 from veritasest.errors import UnsupportedEnvironment
 
 # Numbers that differ from each other, so that a field in another's place is noticed.
-DEVICE = (
-    "name=A GPU;cc=93;binary=86;sms=58;total=12345678848;clock_khz=1111000;memory_clock_khz=2222000;bus_bits=333;"
-    "l2=4444440;shared_sm=55555;shared_optin=44444;regs_sm=66666;threads_sm=1537;blocks_sm=23"
-)
+DEVICE = {
+    "gpu_name": "A GPU",
+    "gpu_cc": 93,
+    "gpu_binary": 86,
+    "gpu_sms": 58,
+    "gpu_total": 12345678848,
+    "gpu_clock_khz": 1111000,
+    "gpu_memory_clock_khz": 2222000,
+    "gpu_bus_bits": 333,
+    "gpu_l2": 4444440,
+    "gpu_shared_sm": 55555,
+    "gpu_shared_optin": 44444,
+    "gpu_regs_sm": 66666,
+    "gpu_threads_sm": 1537,
+    "gpu_blocks_sm": 23,
+}
 PROPERTIES = {
     "name": b"A GPU".ljust(256, b"\0"),
     "totalGlobalMem": 12345678848,
@@ -187,11 +199,16 @@ def layout_of(headers: Path, tmp_path: Path) -> Callable[..., dict[str, tuple[in
 
 
 @pytest.fixture
-def filled(runtime: Path, layout_of: Callable[..., dict[str, tuple[int, int]]]) -> Callable[..., Filled]:
+def filled(
+    runtime: Path, layout_of: Callable[..., dict[str, tuple[int, int]]], tmp_path: Path
+) -> Callable[..., Filled]:
+    settings = tmp_path / "run.json"
+    settings.write_text(json.dumps({"native": DEVICE}))
+
     def fill(call: str, struct: str, names: Iterable[str]) -> Filled:
         layout = layout_of(struct, names)
         command = [sys.executable, "-c", CALL, runtime, call, str(layout[""][1]), str(GUARD), str(UNTOUCHED)]
-        env = os.environ | {"VERITASEST_DEVICE": DEVICE}
+        env = os.environ | {"VERITASEST_RUN": str(settings)}
         answer = json.loads(subprocess.run(command, check=True, capture_output=True, env=env).stdout)
         return Filled(layout=layout, content=bytes.fromhex(answer["bytes"]), address=answer["address"])
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,14 +25,16 @@ sys.stdin.read()
 """
 
 
-def start(books: SharedBooks) -> subprocess.Popen[bytes]:
+def start(books: SharedBooks, folder: Path) -> subprocess.Popen[bytes]:
     try:
         library = installed().libraries / "libveritasest.so"
     except UnsupportedEnvironment as error:
         pytest.skip(str(error))
+    document = folder / "run.json"
+    document.write_text(json.dumps({"native": {"books": str(books.path)}}))
     process = subprocess.Popen(
         [sys.executable, "-c", USE_THE_DEVICE, str(library)],
-        env={**os.environ, "VERITASEST_BOOKS": str(books.path)},
+        env={**os.environ, "VERITASEST_RUN": str(document)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
@@ -39,10 +43,10 @@ def start(books: SharedBooks) -> subprocess.Popen[bytes]:
     return process
 
 
-def test_a_process_that_uses_the_device_is_in_the_books_and_its_death_is_found_once() -> None:
+def test_a_process_that_uses_the_device_is_in_the_books_and_its_death_is_found_once(tmp_path: Path) -> None:
     with SharedBooks() as books:
         assert books.processes() == []
-        with start(books) as lives, start(books) as dies:
+        with start(books, tmp_path) as lives, start(books, tmp_path) as dies:
             assert (books.processes(), books.ended()) == ([lives.pid, dies.pid], [])
             dies.send_signal(signal.SIGKILL)
             os.waitid(os.P_PID, dies.pid, os.WEXITED | os.WNOWAIT)  # dead, and not reaped: its memory is free

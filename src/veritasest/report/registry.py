@@ -29,8 +29,7 @@ class Reporter:
 def reporters() -> Mapping[str, Reporter]:
     """By name."""
     package = importlib.import_module("veritasest.report")
-    modules = [
-        importlib.import_module(f"veritasest.report.{found.name}") for found in pkgutil.iter_modules(package.__path__)
-    ]
+    names = [found.name for found in pkgutil.iter_modules(package.__path__)]
+    modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
     found = [module.REPORTER for module in modules if hasattr(module, "REPORTER")]
     return {reporter.name: reporter for reporter in found}
