@@ -24,8 +24,7 @@ static const char start_code[] =
     "import sys\n"
     "if 'veritasest.engines.emulated.agent' not in sys.modules:\n"
     "    import os\n"
-    "    path = os.path.join(home, 'engines', 'emulated', 'agent', 'inject', 'sitecustomize.py')
-"
+    "    path = os.path.join(home, 'engines', 'emulated', 'agent', 'inject', 'sitecustomize.py')\n"
     "    with open(path, encoding='utf-8') as file:\n"
     "        exec(compile(file.read(), path, 'exec'), {'__name__': 'veritasest_start', '__file__': path})\n";
 

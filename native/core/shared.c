@@ -1,7 +1,8 @@
 /* Books that all processes of a run share: what each holds on each device, so that they compete for one device's memory
  * as they would on the GPU.
  *
- * The engine makes the file (setting `books`, read by engines/emulated/accounting.py); every process that uses the device maps it and
+ * The engine makes the file (setting `books`, read by engines/emulated/accounting.py); every process that uses the
+ * device maps it and
  * owns one slot. Any process may be killed at any instruction: a slot holds nothing but its owner's own numbers, the lock
  * names its owner, and both are taken from a process that no longer lives. Without the file a process is alone.
  *

@@ -18,6 +18,7 @@ from warnings import warn
 from veritasest import __version__, analysis, gpus
 from veritasest.engines.base import Engine
 from veritasest.engines.emulated.engine import EmulatedEngine
+from veritasest.engines.scripted import ScriptedEngine
 from veritasest.errors import Interrupted, UnsupportedEnvironment, UsageError
 from veritasest.launch import Output, Progress, choose_files, resolve
 from veritasest.spec.enums import Verdict
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 DEFAULT_GPU = "h200"
+ENGINES: Mapping[str, Callable[[JobSpec], Engine]] = {"emulated": EmulatedEngine, "scripted": ScriptedEngine}
+ENGINE_VARIABLE = "VERITASEST_ENGINE"  # for tests: the name of an engine
 _NO_VERDICT = (Verdict.JOB_FAILED, Verdict.UNSUPPORTED, Verdict.UNDETERMINED)
 
 __all__ = [
@@ -101,7 +104,8 @@ def record(command: Sequence[str], **options: Unpack[Options]) -> Recording:
         raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
     asked = _asked(options)
     job = _job(command, options)
-    runner = _runner(job, EmulatedEngine(job), asked, options)
+    engine = ENGINES[job.environment.get(ENGINE_VARIABLE, "emulated")](job)
+    runner = _runner(job, engine, asked, options)
     try:
         study_capacity(runner)
         if runner.recording.manifest.minimum:
