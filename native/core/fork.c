@@ -1,6 +1,11 @@
-/* fork() while other threads are at work: the child has the forking thread alone, so a lock that another one held would
- * stay taken, and a list it was changing stay torn. Data loaders fork so, next to the thread that pins their batches. */
+/* fork() while other threads are running: the child has the forking thread alone, so a lock that another one held would
+ * stay locked, and a list that it was changing stay inconsistent. Data loaders fork like this, next to the thread that
+ * pins their batches. */
+#include "budget.h"
 #include "memory.h"
+#include "overhead.h"
+
+unsigned vest_fork_generation;
 
 static pthread_mutex_t *const locks[] = {&vest_pool_lock, &vest_memory_lock, &vest_content_lock,
                                          &vest_host_lock, &vest_stream_lock, &vest_names_lock};
@@ -20,7 +25,9 @@ static void after_fork(void)
 
 static void after_fork_in_child(void)
 {
-    vest_memory_forked();
+    vest_fork_generation++;
+    vest_budget_forked();
+    vest_overhead_forked();
     vest_shared_forked();
     after_fork();
 }

@@ -31,4 +31,14 @@
         return VEST_REFUSAL;                                                                                           \
     }
 
+/* Another name of an entry point that may be defined in another file: the jump leaves the arguments as they are. */
+#define VEST_ALIAS(name, of)                                                                                           \
+    __asm__(".pushsection .text\n"                                                                                     \
+            ".globl " #name "\n"                                                                                       \
+            ".type " #name ", @function\n" #name ":\n"                                                                 \
+            "    endbr64\n"                                                                                            \
+            "    jmp " #of "@PLT\n"                                                                                    \
+            ".size " #name ", .-" #name "\n"                                                                           \
+            ".popsection\n");
+
 #endif

@@ -19,8 +19,8 @@ from veritasest.engines.emulated.libraries import installed
 from veritasest.errors import UnsupportedEnvironment
 
 MIB = 2**20
-GRANULE = 2 * MIB  # memory.c: GRANULE
-RANGE = 32 * MIB  # memory.c: RANGE_GRANULE
+GRANULE = 2 * MIB  # address_space.h: VEST_ALLOCATION_UNIT
+RANGE = 32 * MIB  # address_space.h: VEST_RANGE_UNIT
 TOTAL, CONTEXT, LIMIT = 400 * MIB, 100 * MIB, 200 * MIB
 DEVICE = {"gpu_count": 2, "gpu_total": TOTAL, "gpu_context": CONTEXT, "gpu_limit": LIMIT}
 
