@@ -45,29 +45,27 @@ unit-test: setup ## the quick half of the Python tests
 slow-test: setup ## real jobs on the emulated device
 	$(PYTEST) -q -n 2 $(SLOW_TESTS)
 
-benchmark: setup ## estimate every recorded job, score against the truth, rewrite the tables (hours; goes on where it was)
-	$(PYTHON) benchmarks/estimates.py
-	$(PYTHON) benchmarks/estimates.py --kind default
-	$(PYTHON) benchmarks/estimates.py --kind capacity
-	$(PYTHON) benchmarks/estimates.py --kind minimum
+benchmark: setup ## estimate every recorded job, score against the truth, rewrite the tables (hours; can be interrupted)
+	for kind in peaks default capacity minimum; do $(PYTHON) -m benchmarks.estimate.jobs --kind $$kind || exit; done
+	for kind in peaks default capacity minimum; do $(PYTHON) -m benchmarks.estimate.publish build/estimates/$$kind.jsonl || exit; done
 	$(MAKE) score
 
-score: setup ## the tables and plots from the estimates that are there
-	$(PYTHON) benchmarks/score.py
+score: setup ## the tables and plots from the published estimates
+	$(PYTHON) -m benchmarks.score.publish
 	scripts/update-readme
 
 record: setup ## on a machine with a CUDA GPU: record the truth
-	$(PYTHON) benchmarks/record_gpu.py peaks
-	$(PYTHON) benchmarks/record_gpu.py repeats
-	$(PYTHON) benchmarks/second_stage.py
-	$(PYTHON) benchmarks/record_gpu.py limits
-	$(PYTHON) benchmarks/record_gpu.py minimum
+	$(PYTHON) -m benchmarks.record.truth peaks
+	$(PYTHON) -m benchmarks.record.truth repeats
+	$(PYTHON) -m benchmarks.record.second_stage
+	$(PYTHON) -m benchmarks.record.truth limits
+	$(PYTHON) -m benchmarks.record.truth minimum
 
 rivals: setup ## other tools on the same jobs
-	$(PYTHON) benchmarks/rivals/run.py
+	$(PYTHON) -m benchmarks.rivals.run
 
-speed: setup ## what an estimate costs over the job itself
-	$(PYTHON) benchmarks/speed.py
+speed: setup ## the cost of an estimate over the job itself
+	$(PYTHON) -m benchmarks.estimate.speed
 
 clean: ## forget .venv and every build
 	rm -rf .venv build dist

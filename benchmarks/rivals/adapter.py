@@ -1,7 +1,8 @@
-"""What every rival is given: the model, the inputs and the training options of a job, taken from the job's own script.
+"""What every rival gets: the model, the inputs and the training options of a job, taken from the job's own script.
 
-A rival cannot run a training script, so it gets the best case: someone has already picked the script apart for it.
-A rival's file defines `estimate(job) -> bytes` and calls `serve`, which prints one JSON line for each job line.
+A rival cannot run a training script, so it gets the best case: the script's parts. A rival's file defines
+`estimate(job) -> bytes` and calls `serve`, which prints one JSON line per job line. `run.py` starts it as a script
+in the rival's own environment, with the job scripts on PYTHONPATH.
 """
 
 import contextlib
@@ -15,15 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
-
-JOBS = Path(__file__).resolve().parent.parent / "jobs"
 
 # Tensors of a parameter's size that the optimizer keeps: the textbook's number.
 STATES = {"sgd": 0, "sgdm": 1, "rmsprop": 1, "adagrad": 1, "muon": 1, "adafactor": 0}
@@ -143,15 +141,14 @@ class Stopwatch:
 
 
 class Scripts:
-    """The job scripts, each imported once, and how long that took: a process of its own would pay it every time."""
+    """The job scripts, each imported once, and how long that took: a separate process would pay it every time."""
 
     def __init__(self) -> None:
-        sys.path.append(str(JOBS))
         self.seconds: dict[str, float] = {}
 
     def read(self, line: str) -> Job:
         words = shlex.split(line)
-        while "=" in words[0]:  # settings of PyTorch's allocator: no rival knows of them
+        while "=" in words[0]:  # settings of PyTorch's allocator: no rival considers them
             words.pop(0)
         name = words[0].removesuffix(".py")
         watch = Stopwatch()
@@ -168,7 +165,7 @@ def why_not(error: BaseException) -> str:
 def answer(estimate: Callable[[Job], int], job: Job) -> dict:
     try:
         return {"estimate_bytes": int(estimate(job)), "why": None}
-    except Exception as error:  # a rival may fail in any way: that is its result
+    except Exception as error:  # a rival may fail in any way: that is a result too
         return {"estimate_bytes": None, "why": why_not(error)}
 
 

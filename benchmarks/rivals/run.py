@@ -1,7 +1,11 @@
-"""Asks every rival about the same jobs, each rival in an environment of its own, and writes results/rivals.jsonl.
+"""Runs other memory estimators on the same jobs, each in its own environment, and writes results/rivals.jsonl.gz.
 
-Goes on where it was interrupted: what a rival's version has answered is not asked again. One process at a time.
+    python -m benchmarks.rivals.run [--only NAME] [--jobs N]
+
+An interrupted run continues: what was answered is not asked again. One process at a time.
 """
+
+from __future__ import annotations
 
 import argparse
 import hashlib
@@ -20,12 +24,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-import joblists  # noqa: E402
+from benchmarks import job_lists
+from benchmarks.json_lines import add, rows, write_compressed
+from benchmarks.published_estimates import RESULTS
+from benchmarks.truth_files import ROOT
 
-ENVIRONMENTS = HERE.parent.parent / "build" / "rivals"
-RESULTS = HERE.parent / "results" / "rivals.jsonl"
+HERE = Path(__file__).resolve().parent
+ENVIRONMENTS = ROOT / "build" / "rivals"
+ANSWERS = RESULTS / "rivals.jsonl"
 LISTS = ["papers_cnn", "papers_transformer", "vision", "language"]
 HOST_MEMORY_BYTES = 5 * 2**30
 
@@ -33,7 +39,7 @@ HOST_MEMORY_BYTES = 5 * 2**30
 @dataclass(frozen=True, kw_only=True)
 class Rival:
     requirements: str | None  # the stem of a .txt here; None: the project's own environment
-    slow: bool = False  # more than ten seconds for a job: asked about every fourth one of the sample
+    slow: bool = False  # more than ten seconds per job: run on every fourth job of the sample
 
 
 RIVALS = {
@@ -48,12 +54,12 @@ RIVALS = {
     "gpu-estimator": Rival(requirements="gpu-estimator"),
     "fakegpu-static": Rival(requirements="fakegpu", slow=True),
     "mem-tracker": Rival(requirements=None, slow=True),
-    "portable": Rival(requirements=None, slow=True),  # the papers' method as an engine of ours: to come
+    "portable": Rival(requirements=None, slow=True),  # the papers' method as another engine: not there yet
 }
 
 
 def environment(requirements: str | None) -> Path:
-    """Its Python. The environment sees the project's packages behind its own, and so needs no torch of its own."""
+    """Its Python. The environment also sees the project's packages, after its own, so it needs no second torch."""
     if requirements is None:
         return Path(sys.executable)
     folder, wanted = ENVIRONMENTS / requirements, HERE / f"{requirements}.txt"
@@ -72,7 +78,7 @@ def environment(requirements: str | None) -> Path:
 
 def sample(name: str, number: int | None) -> list[str]:
     """Evenly spaced lines of a list. The sample of half the number is part of it."""
-    lines = [job.line for job in joblists.read([name])]
+    lines = [job.line for job in job_lists.read([name])]
     number = min(number or len(lines), len(lines))
     return [lines[i * len(lines) // number] for i in range(number)]
 
@@ -85,7 +91,7 @@ def start(name: str, lines: list[str]) -> tuple[subprocess.Popen, queue.Queue]:
     """A rival's process, and the queue of the lines it prints; None when it has ended."""
     command = [environment(RIVALS[name].requirements), HERE / f"{name}.py", *lines]
     log = (ENVIRONMENTS / f"{name}.log").open("ab")
-    quiet = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore"}
+    quiet = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONWARNINGS": "ignore", "PYTHONPATH": str(job_lists.JOBS)}
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=log, env=quiet, text=True, preexec_fn=limit_memory
     )
@@ -101,7 +107,7 @@ def start(name: str, lines: list[str]) -> tuple[subprocess.Popen, queue.Queue]:
 
 
 def next_row(process: subprocess.Popen, printed: queue.Queue, seconds: float) -> dict | str:
-    """What it says about the next job, or why it says nothing. Other lines are the rival's own talk."""
+    """Its answer for the next job, or why there is none. Other lines are the rival's own output."""
     while True:
         try:
             line = printed.get(timeout=seconds)
@@ -115,7 +121,7 @@ def next_row(process: subprocess.Popen, printed: queue.Queue, seconds: float) ->
 
 
 def ask(name: str, lines: list[str], seconds: float) -> Iterator[dict]:
-    """One row for each line. A job at which the rival dies or hangs is no estimate, and the next ones go on."""
+    """One row per line. A job at which the rival crashes or hangs has no estimate; the next ones continue."""
     while lines:
         process, printed = start(name, lines)
         try:
@@ -132,52 +138,50 @@ def ask(name: str, lines: list[str], seconds: float) -> Iterator[dict]:
             process.wait()
 
 
-class Book:
+class Answers:
     """The rows of results/rivals.jsonl, by rival and job."""
 
     def __init__(self, path: Path, forgotten: set[str]) -> None:
         self.path = path
-        rows = map(json.loads, path.read_text().splitlines()) if path.exists() else []
-        self.rows = {(row["rival"], row["job"]): row for row in rows if row["rival"] not in forgotten}
+        self.rows = {(row["rival"], row["job"]): row for row in rows(path) if row["rival"] not in forgotten}
         self.write()
 
     def add(self, row: dict) -> None:
         self.rows[row["rival"], row["job"]] = row
-        with self.path.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        add(self.path, row)
 
     def write(self) -> None:
-        """In the order of the table above and of the lists, so that a repeated run changes few lines."""
+        """In the order of the table above and of the lists."""
         order = {line: i for i, line in enumerate(line for name in LISTS for line in sample(name, None))}
         rivals = list(RIVALS)
         keys = sorted(self.rows, key=lambda key: (rivals.index(key[0]), order.get(key[1], len(order))))
-        self.path.write_text("".join(json.dumps(self.rows[key]) + "\n" for key in keys))
+        write_compressed(self.path, (self.rows[key] for key in keys))
 
 
-def questions(args: argparse.Namespace, book: Book) -> dict[str, list[str]]:
+def questions(args: argparse.Namespace, answers: Answers) -> dict[str, list[str]]:
     found = {}
     for name, rival in RIVALS.items():
         if args.only in (None, name) and (HERE / f"{name}.py").exists():
             number = max(1, args.jobs // 4) if rival.slow else args.jobs
             lines = [line for family in args.lists for line in sample(family, number)]
-            found[name] = [line for line in lines if (name, line) not in book.rows]
+            found[name] = [line for line in lines if (name, line) not in answers.rows]
     return found
 
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=RIVALS, help="ask this rival alone")
+    parser.add_argument("--only", choices=RIVALS, help="run this one only")
     parser.add_argument("--jobs", type=int, default=16, metavar="N", help="jobs of each list (default: %(default)s)")
     parser.add_argument("--lists", nargs="+", choices=LISTS, default=LISTS)
     parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS", help="for one job of one rival")
-    parser.add_argument("--fresh", action="store_true", help="forget what was answered")
+    parser.add_argument("--fresh", action="store_true", help="discard earlier answers")
     return parser.parse_args()
 
 
 def main() -> int:
     args = options()
-    book = Book(RESULTS, forgotten=set([args.only] if args.only else RIVALS) if args.fresh else set())
-    asked = questions(args, book)
+    answers = Answers(ANSWERS, forgotten=set([args.only] if args.only else RIVALS) if args.fresh else set())
+    asked = questions(args, answers)
     ENVIRONMENTS.mkdir(parents=True, exist_ok=True)
     columns = [TextColumn("{task.description:24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
     with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=Console(stderr=True)) as progress:
@@ -185,9 +189,9 @@ def main() -> int:
         for name, lines in asked.items():
             progress.update(task, description=name)
             for row in ask(name, list(lines), args.timeout):
-                book.add(row)
+                answers.add(row)
                 progress.advance(task)
-    book.write()
+    answers.write()
     return 0
 
 

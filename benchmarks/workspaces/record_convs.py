@@ -1,7 +1,7 @@
 """Records the plans cuDNN makes for random convolutions: PyTorch runs them, `log_plans.c` writes the plans down.
 
-    python benchmarks/workspaces/record_convs.py FOLDER [--label handle]     writes FOLDER/convs_handle.txt.gz
-    python benchmarks/workspaces/record_convs.py --dry-run
+    python -m benchmarks.workspaces.record_convs FOLDER [--label handle]     writes FOLDER/convs_handle.txt.gz
+    python -m benchmarks.workspaces.record_convs --dry-run
 
 Forward and both gradients of each shape, shared out among worker processes. The first line is the provenance after
 "# "; then, worker by worker, a CONV line says which convolution the lines below it belong to (`log_plans.c` explains
@@ -25,7 +25,9 @@ import time
 from pathlib import Path
 
 import torch
-from recording import Config, provenance, shuffled
+
+from benchmarks.truth_files import ROOT
+from benchmarks.workspaces.recording import Config, provenance, shuffled
 
 SHAPES = 800
 MOST_ELEMENTS = 2**23
@@ -166,8 +168,10 @@ def record(output: Path, workers: int, limit_s: float) -> int:
         for share, log in enumerate(logs):
             log.touch()
             numbers = {"--share": share, "--workers": workers, "--limit": limit_s}
-            words = [sys.executable, __file__, *(str(word) for pair in numbers.items() for word in pair)]
-            running.append(subprocess.Popen(words, env={**os.environ, "LD_PRELOAD": preload, "LOG_PLANS": str(log)}))
+            options = [str(word) for pair in numbers.items() for word in pair]
+            words = [sys.executable, "-m", "benchmarks.workspaces.record_convs", *options]
+            environment = {**os.environ, "LD_PRELOAD": preload, "LOG_PLANS": str(log)}
+            running.append(subprocess.Popen(words, env=environment, cwd=ROOT))
         codes = [process.wait() for process in running]
         lines = [line for log in logs for line in log.read_text().splitlines()]
     with gzip.open(output, "wt") as file:

@@ -1,7 +1,7 @@
 """Records cuFFT's work areas, planned as PyTorch plans (ATen/native/cuda/CuFFTPlanCache.h): no automatic allocation.
 
-    python benchmarks/workspaces/record_fft.py FOLDER        writes FOLDER/fft.jsonl
-    python benchmarks/workspaces/record_fft.py --dry-run
+    python -m benchmarks.workspaces.record_fft FOLDER        writes FOLDER/fft.jsonl
+    python -m benchmarks.workspaces.record_fft --dry-run
 
 Contiguous signals are planned without embeddings. `strided` is a transform over the first dimension of a contiguous
 (points, batch) tensor: the input is read in steps of the batch, the output is contiguous.
@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 
-from recording import Ask, Config, Library, RefusedError, run, shuffled, wides
+from benchmarks.workspaces.recording import Ask, Config, Library, RefusedError, run, shuffled, wides
 
 # Public names: CUDA_R_32F... (library_types.h), as (real, complex).
 DATA_TYPES = {"float": (0, 4), "double": (1, 5), "half": (2, 6)}

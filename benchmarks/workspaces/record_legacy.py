@@ -1,7 +1,7 @@
 """Records cuDNN's other size queries that need a handle: dropout, CTC loss, batch normalisation.
 
-    python benchmarks/workspaces/record_legacy.py FOLDER     writes FOLDER/legacy.jsonl
-    python benchmarks/workspaces/record_legacy.py --dry-run
+    python -m benchmarks.workspaces.record_legacy FOLDER     writes FOLDER/legacy.jsonl
+    python -m benchmarks.workspaces.record_legacy --dry-run
 
 PyTorch asks batch normalisation with operation BN, in mode SPATIAL_PERSISTENT for channels-last training and SPATIAL
 otherwise (ATen/native/cudnn/BatchNorm.cpp); CTC with softmax normalisation, through the old call for labels on the host
@@ -15,7 +15,7 @@ import random
 import sys
 from collections.abc import Iterator
 
-from recording import Ask, Config, Library, attempt, ints, run, shuffled
+from benchmarks.workspaces.recording import Ask, Config, Library, attempt, ints, run, shuffled
 
 # Public names: CUDNN_DATA_*, CUDNN_BATCHNORM_*, CUDNN_BATCHNORM_OPS_*, CUDNN_ACTIVATION_*, CUDNN_CTC_*.
 DATA_TYPES = {"fp32": 0, "fp64": 1, "fp16": 2, "bf16": 9}

@@ -1,6 +1,6 @@
 """What the CUDA context and libraries take for themselves, step by step, alone on the device.
 
-    python benchmarks/workspaces/record_libraries.py > benchmarks/workspaces/truth/h200_libraries.jsonl
+    python -m benchmarks.workspaces.record_libraries > benchmarks/workspaces/truth/h200_libraries.jsonl
 
 Runs on a GPU and on the emulated device. A line holds the bytes that are gone from the device though PyTorch's
 allocator does not hold them; the first says where they come from.

@@ -1,6 +1,6 @@
 """Records what CUDA's random operators draw for a given seed and offset, on a real GPU.
 
-    python benchmarks/workspaces/record_random.py OUT.jsonl
+    python -m benchmarks.workspaces.record_random OUT.jsonl
 
 Stands alone: needs torch and a GPU, nothing else. The first line tells the GPU and the versions. Every other line is
 one call: its first and last values, a CRC32 of all bytes in logical order, the sum, and the generator's offset

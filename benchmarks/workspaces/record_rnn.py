@@ -1,7 +1,7 @@
 """Records what cuDNN asks for recurrent networks: weight space, workspace, reserve, and where the weights lie.
 
-    python benchmarks/workspaces/record_rnn.py FOLDER        writes FOLDER/rnn.jsonl
-    python benchmarks/workspaces/record_rnn.py --dry-run
+    python -m benchmarks.workspaces.record_rnn FOLDER        writes FOLDER/rnn.jsonl
+    python -m benchmarks.workspaces.record_rnn --dry-run
 
 The descriptors are set as PyTorch sets them (ATen/cudnn/Descriptors.h, ATen/native/cudnn/RNN.cpp): padded input has
 equal lengths and CUDNN_RNN_PADDED_IO_ENABLED, packed input has falling lengths and the flag off. A part of the
@@ -17,7 +17,8 @@ import sys
 from collections.abc import Iterator
 
 import torch
-from recording import Ask, Config, Library, attempt, ints, run, shuffled
+
+from benchmarks.workspaces.recording import Ask, Config, Library, attempt, ints, run, shuffled
 
 # Public names: CUDNN_RNN_RELU..., CUDNN_RNN_ALGO_*, CUDNN_DATA_*, cudnnMathType_t, cudnnRNNDataLayout_t.
 MODES = {"RELU": 0, "TANH": 1, "LSTM": 2, "GRU": 3}

@@ -1,7 +1,7 @@
 """Records what cuSOLVER's dense routines and cuSPARSE's products, solves and sorts ask for.
 
-    python benchmarks/workspaces/record_solver.py FOLDER     writes FOLDER/solver.jsonl
-    python benchmarks/workspaces/record_solver.py --dry-run
+    python -m benchmarks.workspaces.record_solver FOLDER     writes FOLDER/solver.jsonl
+    python -m benchmarks.workspaces.record_solver --dry-run
 
 cuSOLVER's typed routines answer in elements (`count`), its generic ones (`X...`) in bytes on the device and on the
 host. Routines without a size query (potrs, getrs, the batched Cholesky) need no workspace and are left out. The sparse
@@ -15,9 +15,10 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 
-import sparse_sizes
 import torch
-from recording import Ask, Config, Library, run, shuffled
+
+from benchmarks.workspaces import sparse_sizes
+from benchmarks.workspaces.recording import Ask, Config, Library, run, shuffled
 
 # Public names: CUDA_R_32F..., CUSOLVER_EIG_MODE_*, CUBLAS_SIDE_*, CUBLAS_OP_*.
 DATA_TYPES = {"S": 0, "D": 1, "C": 4, "Z": 5}

@@ -1,10 +1,10 @@
-"""How the emulated cuDNN's workspaces for convolutions compare with a real GPU's.
+"""The emulated cuDNN's workspaces for convolutions, against those of a real GPU.
 
-    python benchmarks/workspaces/score_convs.py [--workers 2]      exits 1 when less than 97 % are exact
+    python -m benchmarks.workspaces.score_convs [--workers 2]      exit code 1 if less than 97 % are exact
 
 The convolutions of truth/h200_convs_handle.txt.gz (800 random shapes, forward and both gradients, recorded on an H200
 by record_convs.py) are run again on the emulated device and the plans compared: engine, knobs and workspace. None of
-them was used to make the rules in native/cudnn/hopper.c.
+them was used to derive the rules in native/.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from cluster_rule import parse
-from emulated import emulated_environment
+from benchmarks.emulated_device import emulated_environment
+from benchmarks.truth_files import HERE, ROOT
+from benchmarks.workspaces.cluster_rule import parse
 
-HERE = Path(__file__).resolve().parent
-TRUTH = HERE / "truth/h200_convs_handle.txt.gz"
+TRUTH = HERE / "workspaces/truth/h200_convs_handle.txt.gz"
 NEAR_BYTES = 64 * 1024
-BAR = 0.97
+TARGET = 0.97
 
 Plans = dict[int, list[tuple[dict, int]]]
 
@@ -43,9 +43,10 @@ def read(path: Path) -> Plans:
 
 
 def emulate(folder: Path, workers: int) -> Plans:
-    words = [sys.executable, str(HERE / "record_convs.py"), str(folder), "--label", "deviceprop", "--limit", "900"]
+    recorder = [sys.executable, "-m", "benchmarks.workspaces.record_convs"]
+    words = [*recorder, str(folder), "--label", "deviceprop", "--limit", "900"]
     with emulated_environment(folder / "trace.vest") as environment:
-        subprocess.run([*words, "--workers", str(workers)], env=environment, check=True)
+        subprocess.run([*words, "--workers", str(workers)], env=environment, check=True, cwd=ROOT)
     return read(folder / "convs_deviceprop.txt.gz")
 
 
@@ -72,7 +73,7 @@ def main() -> int:
     for name, value in score.items():
         share = "" if name in ("plans", "worst miss") else f"  {value / score['plans']:.2%}"
         print(f"{name:24}{value:12,}{share}")
-    return int(score["workspace exact"] < BAR * score["plans"])
+    return int(score["workspace exact"] < TARGET * score["plans"])
 
 
 if __name__ == "__main__":

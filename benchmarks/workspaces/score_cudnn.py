@@ -1,11 +1,11 @@
-"""How the emulated cuDNN's answers for RNN, CTC loss, batch normalisation and dropout compare with a real GPU's.
+"""The emulated cuDNN's sizes for RNN, CTC loss, batch normalisation and dropout, against those of a real GPU.
 
-    python benchmarks/workspaces/score_cudnn.py            a table; VERITASEST_LIB names another build of the stand-ins
+    python -m benchmarks.workspaces.score_cudnn            a table; VERITASEST_LIB names another build of the stand-ins
 
-Every recorded configuration (truth/h200_rnn.jsonl, truth/h200_legacy.jsonl) is asked again, by the recorders
-themselves, on the emulated device. A fifth of them, drawn by a hash of the configuration, was kept aside while the
-models in native/cudnn/rnn_sizes.c and native/cudnn/legacy.c were fitted: `unseen`. A refusal is an answer like any
-other; a configuration counts as exact when all of its answers are.
+Every recorded configuration (truth/h200_rnn, truth/h200_legacy) is asked for again, by the recorders themselves, on
+the emulated device. `unseen`: the fifth of them, selected by a hash of the configuration, that was held out while
+the models in native/ were fitted. A refusal is an answer like any other; a configuration counts as exact when all
+of its answers are.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from emulated import emulated_environment
+from benchmarks.emulated_device import emulated_environment
+from benchmarks.json_lines import read_lines
+from benchmarks.truth_files import HERE, ROOT
 
-HERE = Path(__file__).resolve().parent
-RECORDINGS = {"rnn": HERE / "truth/h200_rnn.jsonl", "legacy": HERE / "truth/h200_legacy.jsonl"}
+RECORDINGS = {name: HERE / f"workspaces/truth/h200_{name}.jsonl" for name in ("rnn", "legacy")}
 NEAR_BYTES = 64 * 1024
 RNN_INPUTS = (
     "call mode algo layers bidirectional input hidden projection dropout batch steps dtype tf32 padded_io lengths"
@@ -42,46 +43,23 @@ ANSWERS += ["reserve_bytes", "status"]
 
 Row = dict[str, object]
 
-# Runs on the emulated device: reads recorded rows, writes what the recorder is told there.
-ASKER = """
-import importlib, json, sys
-import torch
-sys.path.insert(0, sys.argv[1])
-from recording import RefusedError
-torch.empty(1, device="cuda")
-for name, path in zip(sys.argv[3::2], sys.argv[4::2]):
-    ask = importlib.import_module(f"record_{name}").start()
-    with open(path) as recorded, open(f"{sys.argv[2]}/{name}.jsonl", "w") as told:
-        for row in map(json.loads, recorded):
-            if "provenance" in row:
-                continue
-            try:
-                answers = {"status": 0, **ask(row)}
-            except RefusedError as refused:
-                answers = {"status": refused.status}
-            told.write(json.dumps(answers) + "\\n")
-"""
-
 
 def is_unseen(row: Row) -> bool:
-    """Whether a configuration was kept aside while fitting: one in five, by what was asked alone."""
+    """Whether a configuration was held out while fitting: one in five, by its inputs alone."""
     asked = {name: row[name] for name in INPUTS[str(row["call"])]}
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).digest()[0] % 5 == 0
 
 
 def recorded(name: str) -> list[Row]:
-    rows = [json.loads(line) for line in RECORDINGS[name].read_text().splitlines()]
-    return [row for row in rows if "provenance" not in row]
+    return [row for row in read_lines(RECORDINGS[name]) if "provenance" not in row]
 
 
-def told(folder: Path) -> dict[str, list[Row]]:
-    """The emulated device's answers, in the recordings' order. Its trace is left in `folder`/trace."""
-    places = [str(part) for pair in RECORDINGS.items() for part in pair]
-    command = [sys.executable, "-c", ASKER, str(HERE), str(folder), *places]
+def emulated_answers(folder: Path) -> dict[str, list[Row]]:
+    """In the order of the recordings. The trace of the emulated device is left in `folder`/trace."""
+    command = [sys.executable, "-m", "benchmarks.workspaces.ask_cudnn", str(folder), *RECORDINGS]
     with emulated_environment(folder / "trace") as environment:
-        subprocess.run(command, env=environment, cwd=folder, check=True, stdout=sys.stderr)
-    lines = {name: (folder / f"{name}.jsonl").read_text().splitlines() for name in RECORDINGS}
-    return {name: [json.loads(line) for line in lines[name]] for name in RECORDINGS}
+        subprocess.run(command, env=environment, cwd=ROOT, check=True, stdout=sys.stderr)
+    return {name: read_lines(folder / f"{name}.jsonl") for name in RECORDINGS}
 
 
 def numbers(value: object) -> list[int | None]:
@@ -111,7 +89,7 @@ def group(row: Row) -> str:
 def scores() -> Iterator[tuple[Row, float]]:
     """Every recorded configuration with the distance of the emulated answer."""
     with tempfile.TemporaryDirectory() as folder:
-        answers = told(Path(folder))
+        answers = emulated_answers(Path(folder))
     for name in RECORDINGS:
         rows = recorded(name)
         if len(rows) != len(answers[name]):

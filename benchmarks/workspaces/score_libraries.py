@@ -1,17 +1,17 @@
-"""How the stand-ins for cuFFT, cuSOLVER and cuSPARSE size work areas, against what a real GPU's libraries answered.
+"""Work area sizes of the stand-ins for cuFFT, cuSOLVER and cuSPARSE, against those of the libraries on a real GPU.
 
-    python benchmarks/workspaces/score_libraries.py        a table; VERITASEST_LIB names another build of the stand-ins
+    python -m benchmarks.workspaces.score_libraries        a table; VERITASEST_LIB names another build of the stand-ins
 
-Every recorded configuration (truth/h200_fft.jsonl, truth/h200_solver.jsonl) is put to the built libraries themselves,
-each in a process of its own; no PyTorch is needed. A fifth of the configurations, drawn by a hash of the inputs, was
-kept aside while the formulas in native/cufft, cusolver and cusparse were found: `unseen`. A refusal is an answer
-like any other. `low`: how far the worst answer lies below the recorded one (too little memory is the error that hurts).
-`guess`: share of the answers that the libraries themselves log as guesses.
+The built libraries themselves are asked for every recorded configuration (truth/h200_fft, truth/h200_solver), each
+in its own process; PyTorch is not needed. `unseen`: the fifth of the configurations, selected by a hash of the
+inputs, that was held out while the formulas in native/ were found. A refusal is an answer like any other. `low`:
+how far the worst answer is below the recorded one (too little memory is the worse error). `guess`: share of the
+answers that the libraries log as guesses.
 
 When the unseen configurations were scored for the first time, 261 of 268 transforms, 482 of 484 dense and 92 of 142
-sparse answers were exact. Then their misses were looked at: an alignment (32 bytes, not 64) was corrected in getrf,
-three lengths (34, 44100, 8192 in double precision) and mixed strided ones in cuFFT, and two bounds in cuSPARSE were
-raised. What `unseen` shows since flatters by as much.
+sparse answers were exact. Their errors led to corrections: an alignment (32 bytes, not 64) in getrf, three lengths
+(34, 44100, 8192 in double precision) and mixed strided ones in cuFFT, and two higher bounds in cuSPARSE. The scores
+of `unseen` since then are better by these cases.
 
 Left out: cusparseCsr2cscEx2, which PyTorch does not call, and the host memory of cusolverDnXgeev.
 """
@@ -19,7 +19,6 @@ Left out: cusparseCsr2cscEx2, which PyTorch does not call, and the host memory o
 from __future__ import annotations
 
 import argparse
-import ctypes
 import hashlib
 import json
 import os
@@ -27,11 +26,15 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-RECORDINGS = (HERE / "truth/h200_fft.jsonl", HERE / "truth/h200_solver.jsonl")
+from benchmarks.emulated_device import library_folder
+from benchmarks.json_lines import read_lines
+from benchmarks.truth_files import HERE, ROOT
+
+WORKSPACES = HERE / "workspaces"
+RECORDINGS = (WORKSPACES / "truth/h200_fft.jsonl", WORKSPACES / "truth/h200_solver.jsonl")
 NEAR_BYTES = 64 * 1024
 UNSEEN_ONE_IN = 5
 OTHER_ALGORITHMS = (("SpMV", 3), ("SpMM", 12))  # of the CSR ones, those that PyTorch does not ask for
@@ -40,192 +43,10 @@ ANSWERS = ("bytes", "count", "device_bytes", "workEstimation_bytes", "compute_by
 NO_INPUTS = (*ANSWERS, "status", "refused_by", "host_bytes", "nnz_made", "nnz_right", "nnz_product")
 NO_INPUTS += ("workEstimation_bytes_after", "compute_bytes_after")
 
-# Public names: CUDA_R_32F..., as (real, complex) for transforms and by BLAS letter (H, B: the two half precisions).
-FFT_TYPES = {"float": (0, 4), "double": (1, 5), "half": (2, 6)}
-DATA_TYPES = {"S": 0, "D": 1, "C": 4, "Z": 5, "H": 2, "B": 14}
-COMPUTE_TYPES = {**DATA_TYPES, "H": 0, "B": 0}
 ELEMENT_BYTES = {"S": 4, "D": 8, "C": 8, "Z": 16}
-REAL_TYPES = {"S": 0, "D": 1, "C": 0, "Z": 1}
-COMPLEX_TYPES = {"S": 4, "D": 5, "C": 4, "Z": 5}
-SONAMES = {"cufft": "libcufft.so.12", "cusolver": "libcusolver.so.12", "cusparse": "libcusparse.so.12"}
-C_TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int, "l": ctypes.c_longlong}
 
 Row = dict[str, object]
 Answer = tuple[int, bool]  # bytes too many, and whether it was logged as a guess
-
-
-class RefusedError(Exception):
-    def __init__(self, status: int) -> None:
-        super().__init__(f"status {status}")
-        self.status = status
-
-
-class Libraries:
-    """The built stand-ins, called with every pointer to data NULL: sizes look at no data."""
-
-    def __init__(self, folder: Path) -> None:
-        ctypes.CDLL(str(folder / "libveritasest.so"), mode=ctypes.RTLD_GLOBAL)
-        self._loaded = {name: ctypes.CDLL(str(folder / "cu13" / soname)) for name, soname in SONAMES.items()}
-        self.solver = self.create("cusolverDnCreate")
-        self.sparse = self.create("cusparseCreate")
-
-    def call(self, name: str, codes: str, *arguments: object) -> None:
-        """One letter of `codes` per argument, as in C_TYPES."""
-        function = getattr(next(library for prefix, library in self._loaded.items() if name.startswith(prefix)), name)
-        function.argtypes = [C_TYPES[code] for code in codes]
-        status = function(*arguments)
-        if status != 0:
-            raise RefusedError(status)
-
-    def create(self, name: str) -> ctypes.c_void_p:
-        made = ctypes.c_void_p()
-        self.call(name, "p", ctypes.byref(made))
-        return made
-
-    def size(self, name: str, codes: str, *arguments: object) -> int:
-        """What a call writes to its last argument, a `size_t *`, which is added here."""
-        answer = ctypes.c_size_t(0)
-        self.call(name, codes + "p", *arguments, ctypes.byref(answer))
-        return answer.value
-
-    def fft(self, row: Row) -> Row:
-        real, complex_ = FFT_TYPES[row["dtype"]]
-        points = (ctypes.c_longlong * len(row["n"]))(*row["n"])
-        plain = (None, 1, 1)
-        layouts = (points, row["batch"], 1), (points, 1, row["n"][0])
-        into, out = layouts if row["strided"] else (plain, plain)
-        source = real if row["kind"] == "R2C" else complex_
-        target = real if row["kind"] == "C2R" else complex_
-        handle, work = ctypes.c_int(), ctypes.c_size_t()
-        self.call("cufftCreate", "p", ctypes.byref(handle))
-        self.call("cufftSetAutoAllocation", "ii", handle.value, 0)
-        arguments = (handle.value, len(row["n"]), points, *into, source, *out, target)
-        tail = (row["batch"], ctypes.byref(work), complex_)
-        self.call("cufftXtMakePlanMany", "iippllipllilpi", *arguments, *tail)
-        self.call("cufftDestroy", "i", handle.value)
-        return {"bytes": work.value}
-
-    def typed(self, row: Row, stem: str, codes: str, *arguments: object) -> Row:
-        """A routine with a BLAS letter; `c` in `codes` is where the count goes."""
-        count = ctypes.c_int(0)
-        places = iter(arguments)
-        full = [ctypes.byref(count) if code == "c" else next(places) for code in codes]
-        name = f"cusolverDn{row['type']}{stem}_bufferSize"
-        self.call(name, "p" + codes.replace("c", "p"), self.solver, *full)
-        return {"count": count.value}
-
-    def generic(self, row: Row, codes: str, *arguments: object, tail: tuple[int, ...] = ()) -> Row:
-        device, host = ctypes.c_size_t(0), ctypes.c_size_t(0)
-        sizes = (ctypes.byref(device), ctypes.byref(host))
-        name = f"cusolverDn{row['call']}_bufferSize"
-        self.call(name, f"p{codes}pp{'l' * len(tail)}", self.solver, *arguments, *sizes, *tail)
-        return {"device_bytes": device.value}
-
-    def dense(self, row: Row) -> Row:
-        call, m, n = str(row["call"]), row["m"], row["n"]
-        is_complex = row["type"] in "CZ"
-        upper, vectors, batch = int(row.get("upper", 0)), int(row.get("vectors", 0)), row.get("batch")
-        factors = (m, n, None, m, None, None, m, None, n)
-        eigen = (vectors, upper, n, None, n, None)
-        ev = call.replace("sy", "he") if is_complex else call
-        rank = min(m, n)
-        strided = (vectors, rank, m, n, None, m, m * n, None, rank, None, m, m * rank, None, n, n * rank)
-        side = int(not row.get("left", True))
-        questions: dict[str, Callable[[], Row]] = {
-            "potrf": lambda: self.typed(row, call, "iipic", upper, n, None, n),
-            "sytrf": lambda: self.typed(row, call, "ipic", n, None, n),
-            "getrf": lambda: self.typed(row, call, "iipic", m, n, None, m),
-            "geqrf": lambda: self.typed(row, call, "iipic", m, n, None, m),
-            "orgqr": lambda: self.typed(row, "ungqr" if is_complex else call, "iiipipc", m, n, row["k"], None, m, None),
-            "ormqr": lambda: self.typed(
-                row, "unmqr" if is_complex else call, "iiiiipippic", side, 0, m, n, row["k"], None, m, None, None, m
-            ),
-            "syevd": lambda: self.typed(row, ev, "iiipipc", *eigen),
-            "syevj": lambda: self.typed(row, ev, "iiipipcp", *eigen, None),
-            "syevjBatched": lambda: self.typed(row, ev, "iiipipcpi", *eigen, None, batch),
-            "gesvd": lambda: self.typed(row, call, "iic", m, n),
-            "gesvdj": lambda: self.typed(row, call, "iiiipippipicp", vectors, int(row["econ"]), *factors, None),
-            "gesvdjBatched": lambda: self.typed(row, call, "iiipippipicpi", vectors, *factors, None, batch),
-            "gesvdaStridedBatched": lambda: self.typed(row, call, "iiiipilplpilpilci", *strided, batch),
-        }
-        return questions.get(call, lambda: self.general(row))()
-
-    def general(self, row: Row) -> Row:
-        call, m, n = str(row["call"]), row["m"], row["n"]
-        own, real = DATA_TYPES[str(row["type"])], REAL_TYPES[str(row["type"])]
-        upper, vectors = int(row.get("upper", 0)), int(row.get("vectors", 0))
-        if call == "Xpotrf":
-            return self.generic(row, "pilipli", None, upper, n, own, None, n, own)
-        if call == "Xgeqrf":
-            return self.generic(row, "plliplipi", None, m, n, own, None, m, own, None, own)
-        if call == "Xsytrs":
-            return self.generic(row, "illiplpipl", upper, n, row["nrhs"], own, None, n, None, own, None, n)
-        if call == "Xgeev":
-            values, sides = (COMPLEX_TYPES[str(row["type"])], None), (own, None, n, own, None, n)
-            return self.generic(row, "piiliplipiplipli", None, 0, vectors, n, own, None, n, *values, *sides, own)
-        arguments = (None, vectors, upper, n, own, None, n, real, None, own)
-        return self.generic(row, "piiliplipi", *arguments, tail=(row["batch"],) if call == "XsyevBatched" else ())
-
-    def described(self, row: Row, rows: int, columns: int, entries: int) -> ctypes.c_void_p:
-        made = ctypes.c_void_p()
-        head = (ctypes.byref(made), rows, columns, entries, None, None, None)
-        index, value = (3 if row["index_bits"] == 64 else 2), DATA_TYPES[str(row["type"])]
-        if row["format"] == "csr":
-            self.call("cusparseCreateCsr", "plllpppiiii", *head, index, index, 0, value)
-        else:
-            self.call("cusparseCreateCoo", "plllpppiii", *head, index, 0, value)
-        return made
-
-    def dense_operand(self, row: Row, rows: int, columns: int) -> ctypes.c_void_p:
-        made = ctypes.c_void_p()
-        by_rows = row["order"] == "row"
-        arguments = (ctypes.byref(made), rows, columns, columns if by_rows else rows, None)
-        self.call("cusparseCreateDnMat", "plllpii", *arguments, DATA_TYPES[str(row["type"])], 2 if by_rows else 1)
-        return made
-
-    def sparse_call(self, row: Row) -> Row:
-        call, m, k, n = str(row["call"]), row["m"], row["k"], row["n"]
-        op, compute, algorithm = int(row["transposed"]), COMPUTE_TYPES[str(row["type"])], row["algo"]
-        if call in ("csrsort", "coosort"):
-            name = f"cusparseX{call}_bufferSizeExt"
-            return {"bytes": self.size(name, "piiipp", self.sparse, m, k, row["nnz_made"], None, None)}
-        # A refused row was not made; what refuses it are types and options, not the number of entries.
-        matrix = self.described(row, m, k, int(row.get("nnz_made", row["nnz"])))
-        name = f"cusparse{call}_bufferSize"
-        inner, outer = (m, k) if op else (k, m)
-        if call == "SpMV":
-            arguments = (self.sparse, op, None, matrix, None, None, None, compute, algorithm)
-            return {"bytes": self.size(name, "pipppppii", *arguments)}
-        if call == "SpSV":
-            arguments = (self.sparse, op, None, matrix, None, None, compute, algorithm, None)
-            return {"bytes": self.size(name, "pippppiip", *arguments)}
-        if call == "SpSM":
-            operands = (matrix, self.dense_operand(row, m, n), None)
-            return {"bytes": self.size(name, "piippppiip", self.sparse, op, 0, None, *operands, compute, 0, None)}
-        if call == "SpGEMM":
-            return self.sparse_product(row, matrix)
-        operands = (matrix, self.dense_operand(row, inner, n), None, self.dense_operand(row, outer, n))
-        if call == "SDDMM":
-            operands = (self.dense_operand(row, m, n), self.dense_operand(row, n, k), None, matrix)
-        arguments = (self.sparse, op, 0, None, *operands, compute, algorithm)
-        return {"bytes": self.size(name, "piipppppii", *arguments)}
-
-    def sparse_product(self, row: Row, left: ctypes.c_void_p) -> Row:
-        right = self.described(row, int(row["k"]), int(row["m"]), int(row.get("nnz_right", row["nnz"])))
-        target, size = self.described(row, int(row["m"]), int(row["m"]), 0), ctypes.c_size_t()
-        answers: Row = {}
-        for phase in ("workEstimation", "compute"):
-            arguments = (self.sparse, 0, 0, None, left, right, None, target, COMPUTE_TYPES[str(row["type"])], 0, None)
-            self.call(f"cusparseSpGEMM_{phase}", "piipppppiippp", *arguments, ctypes.byref(size), None)
-            answers[f"{phase}_bytes"] = size.value
-        return answers
-
-    def ask(self, row: Row) -> Row:
-        question = self.fft if row["call"] == "fft" else self.sparse_call if "nnz" in row else self.dense
-        try:
-            return {"status": 0, **question(row)}
-        except RefusedError as refused:
-            return {"status": refused.status}
 
 
 def is_unseen(row: Row) -> bool:
@@ -235,38 +56,21 @@ def is_unseen(row: Row) -> bool:
 
 
 def recorded() -> list[Row]:
-    rows = (json.loads(line) for path in RECORDINGS for line in path.read_text().splitlines())
+    rows = (row for path in RECORDINGS for row in read_lines(path))
     return [row for row in rows if "call" in row and row["call"] not in NOT_REACHED]
 
 
 def ask_stand_ins(rows: Iterable[Row], folder: Path) -> list[Row]:
     """The answers of the libraries in `folder`, and under `guessed` whether they logged that they guessed."""
+    environment = {key: value for key, value in os.environ.items() if key != "VERITASEST_DEVICE"}  # without it: an H200
     text = "".join(json.dumps(row) + "\n" for row in rows)
+    command = [sys.executable, "-m", "benchmarks.workspaces.stand_in_libraries", str(folder)]
     with tempfile.TemporaryDirectory() as work:
-        trace, settings = Path(work) / "trace", Path(work) / "run.json"
-        trace.touch()  # the libraries never create it
-        settings.write_text(json.dumps({"native": {"trace": str(trace)}}))  # no GPU named: an H200
-        environment = os.environ | {"VERITASEST_RUN": str(settings)}
-        command = [sys.executable, str(Path(__file__).resolve()), "--ask", str(folder), str(trace)]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=True, env=environment)
+        environment["VERITASEST_TRACE"] = str(Path(work) / "trace")
+        done = subprocess.run(
+            command, input=text, capture_output=True, text=True, check=True, env=environment, cwd=ROOT
+        )
     return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def answer_rows(folder: Path, trace: Path) -> None:
-    """The other end of `ask_stand_ins`. A library logs a guess once in a process: every row gets a process."""
-    libraries = Libraries(folder)
-    for text in sys.stdin:
-        read, write = os.pipe()
-        before = trace.stat().st_size
-        child = os.fork()
-        if child == 0:
-            os.write(write, json.dumps(libraries.ask(json.loads(text))).encode())
-            os._exit(0)
-        os.waitpid(child, 0)
-        os.close(write)
-        with open(read) as told, trace.open() as log:
-            log.seek(before)
-            print(json.dumps({**json.loads(told.read()), "guessed": '"unmodelled"' in log.read()}))
 
 
 def question_of(row: Row) -> str:
@@ -278,28 +82,28 @@ def question_of(row: Row) -> str:
     return f"{call} {'other' if row['format'] == 'coo' or (call, row['algo']) in OTHER_ALGORITHMS else 'csr'}"
 
 
-def errors_bytes(row: Row, told: Row) -> list[tuple[str, int]]:
+def errors_bytes(row: Row, answer: Row) -> list[tuple[str, int]]:
     """Per answer its question and by how many bytes it exceeds the recorded one; a wrong status counts as 1 GiB."""
     call = question_of(row)
-    if row["status"] != told["status"]:
+    if row["status"] != answer["status"]:
         return [(call, -(2**30))]
     if row["status"] != 0:
         return [(call, 0)]
     unit = ELEMENT_BYTES[str(row["type"])] if "count" in row else 1
     several = "workEstimation_bytes" in row
     return [
-        (f"{call} {key.removesuffix('_bytes')}" if several else call, (int(told[key]) - int(row[key])) * unit)
+        (f"{call} {key.removesuffix('_bytes')}" if several else call, (int(answer[key]) - int(row[key])) * unit)
         for key in ANSWERS
         if key in row
     ]
 
 
-def scores(rows: list[Row], told: list[Row]) -> dict[tuple[str, bool], list[Answer]]:
+def scores(rows: list[Row], answers: list[Row]) -> dict[tuple[str, bool], list[Answer]]:
     """By question, and whether the configuration was unseen."""
     found: dict[tuple[str, bool], list[Answer]] = defaultdict(list)
-    for row, answers in zip(rows, told, strict=True):
-        for question, error in errors_bytes(row, answers):
-            found[question, is_unseen(row)].append((error, bool(answers["guessed"])))
+    for row, answer in zip(rows, answers, strict=True):
+        for question, error in errors_bytes(row, answer):
+            found[question, is_unseen(row)].append((error, bool(answer["guessed"])))
     return dict(found)
 
 
@@ -314,23 +118,11 @@ def line(question: str, part: str, answers: list[Answer]) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--ask",
-        type=Path,
-        nargs=2,
-        metavar=("FOLDER", "TRACE"),
-        help="answer rows from standard input: used internally",
-    )
     parser.add_argument("--misses", action="store_true", help="list the configurations that are not exact")
     options = parser.parse_args(argv)
-    if options.ask is not None:
-        answer_rows(*options.ask)
-        return 0
-    from veritasest.engines.emulated.libraries import installed
-
     rows = recorded()
-    told = ask_stand_ins(rows, installed().libraries)
-    found = scores(rows, told)
+    answers = ask_stand_ins(rows, library_folder())
+    found = scores(rows, answers)
     print(f"{'call':25} {'part':6} {'n':>5} {'exact':>7} {'64 KiB':>7} {'worst, B':>10} {'low, B':>8} {'guess':>7}")
     for question, unseen in sorted(found):
         print(line(question, "unseen" if unseen else "seen", found[question, unseen]))
@@ -338,9 +130,9 @@ def main(argv: list[str] | None = None) -> int:
         together = [answer for (_, part), answers in found.items() if part == unseen for answer in answers]
         print(line("all", "unseen" if unseen else "seen", together))
     if options.misses:
-        for row, answers in zip(rows, told, strict=True):
-            if any(error for _, error in errors_bytes(row, answers)):
-                print(json.dumps({"unseen": is_unseen(row), **row, "told": answers}))
+        for row, answer in zip(rows, answers, strict=True):
+            if any(error for _, error in errors_bytes(row, answer)):
+                print(json.dumps({"unseen": is_unseen(row), **row, "answer": answer}))
     return 0
 
 

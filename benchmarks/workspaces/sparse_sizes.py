@@ -7,7 +7,8 @@ import random
 from collections.abc import Iterator
 
 import torch
-from recording import Config, Library
+
+from benchmarks.workspaces.recording import Config, Library
 
 # Public names: CUDA_R_32F..., CUSPARSE_INDEX_32I/64I, CUSPARSE_ORDER_*, CUSPARSE_SPMAT_*, CUSPARSE_*_ALG*.
 DATA_TYPES = {"S": 0, "D": 1, "C": 4, "Z": 5, "H": 2, "B": 14}

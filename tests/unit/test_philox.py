@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gzip
 import json
 import zlib
 from functools import lru_cache
@@ -15,8 +16,8 @@ import torch
 
 from veritasest.engines.emulated.steering.random import draw, layout, philox
 
-TRUTH = Path(__file__).parents[2] / "benchmarks" / "workspaces" / "truth" / "random.jsonl"
-GPU, *ROWS = [json.loads(line) for line in TRUTH.read_text().splitlines()]
+TRUTH = Path(__file__).parents[2] / "benchmarks" / "workspaces" / "truth" / "random.jsonl.gz"
+GPU, *ROWS = [json.loads(line) for line in gzip.decompress(TRUTH.read_bytes()).splitlines()]
 H200 = {"sms": GPU["sms"], "threads_per_sm": GPU["threads_per_sm"]}
 GRID = GPU["sms"] * GPU["threads_per_sm"]
 MANY = 4000  # threads

@@ -1,6 +1,6 @@
 """The numbers that a CUDA operator would draw, from its generator's seed and offset.
 
-Evidence: benchmarks/workspaces/truth/random.jsonl, recorded on an H200; tests/unit/test_philox.py draws it all again.
+Evidence: benchmarks/workspaces/truth/random.jsonl.gz, recorded on an H200; tests/unit/test_philox.py repeats it.
 
 Known limitations: the rules are those of torch 2.11. Before 2.7, `randint` over 2**28 numbers and more, and with it
 `randperm`, drew otherwise. `poisson`, `binomial`, gamma numbers and the dropout within fused attention are not known.

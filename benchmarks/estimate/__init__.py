@@ -1,0 +1,1 @@
+"""Estimates of the recorded jobs on this machine, without a GPU."""

@@ -1,0 +1,1 @@
+"""Scores of the estimates against the recorded truth: figures, tables and plots."""
