@@ -11,10 +11,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from veritasest.device import StopRule, child_environment, inspect_build, installed
-from veritasest.device.libraries import plain_paths
+from veritasest.engines.emulated.build import inspect_build
+from veritasest.engines.emulated.engine import EmulatedEngine
+from veritasest.engines.emulated.libraries import installed
 from veritasest.errors import UnsupportedEnvironment
 from veritasest.gpus import find
+from veritasest.launch.launcher import SETTINGS_VARIABLE, write_settings
+from veritasest.spec.enums import Purpose
+from veritasest.spec.job import JobSpec
+from veritasest.spec.run import RunSpec
+from veritasest.spec.stop import StopRule
+from veritasest.trace.recording import RecordedRun
 
 
 def library_folder() -> Path:
@@ -34,18 +41,15 @@ def why_unavailable() -> str | None:
 
 @contextmanager
 def emulated_environment(
-    trace_path: Path, *, base: Mapping[str, str] = os.environ, limited: bool = False
+    folder: Path, *, base: Mapping[str, str] = os.environ, limited: bool = False
 ) -> Iterator[dict[str, str]]:
-    """For a process that runs on the emulated device to its own end. Valid until the block ends, because a link may
-    replace an installation path that the loader cannot handle. `limited`: to the memory of a real H200."""
+    """For a process that runs on the emulated device to its own end; its trace and settings go into `folder`. Valid
+    until the block ends. `limited`: to the memory of a real H200."""
     gpu = find("h200")
-    with plain_paths(installed()) as installation:
-        yield child_environment(
-            installation=installation,
-            gpu=gpu,
-            build=inspect_build(sys.executable, cwd=trace_path.parent, env=base),
-            limit_bytes=gpu.total_bytes - gpu.context_bytes if limited else None,
-            trace_path=trace_path,
-            stop=StopRule(until_exit=True),
-            base=base,
-        )
+    job = JobSpec(command=(sys.executable,), folder=str(folder), python=sys.executable, environment=base)
+    run = RunSpec(gpu=gpu, limit_bytes=gpu.available_bytes if limited else None, stop=StopRule(until_exit=True))
+    recorded = RecordedRun(purpose=Purpose.CAPACITY, folder=folder)
+    recorded.trace_path.touch()
+    with EmulatedEngine(job).session(run) as session:
+        write_settings(recorded, run, session.settings)
+        yield {**session.environment, SETTINGS_VARIABLE: str(recorded.settings_path)}

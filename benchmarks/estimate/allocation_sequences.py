@@ -54,12 +54,13 @@ def record(job: Job, path: Path) -> None:
     subprocess.run([python, "-c", RUN_RECORDED, *script], env=environment, check=True)
 
 
-def events_of(path: Path) -> tuple[str, list[int]]:
-    """Of a trace: what the allocator did, and with how many bytes."""
-    from veritasest import trace
+def events_of(folder: Path) -> tuple[str, list[int]]:
+    """Of the first run of a recording: what the allocator did, and with how many bytes."""
+    from veritasest.trace import Blocks
+    from veritasest.trace.recording import open_recording
 
     actions, sizes = "", []
-    for record in trace.read(path).of(trace.Blocks):
+    for record in open_recording(folder).runs[0].trace().of(Blocks):
         actions += record.actions
         sizes += record.sizes
     return actions, sizes
@@ -67,9 +68,8 @@ def events_of(path: Path) -> tuple[str, list[int]]:
 
 def estimated(job: Job) -> tuple[str, list[int]]:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "job.vest"
-        run_estimate(job, "--trace", str(path))
-        return events_of(path)
+        run_estimate(job, "--save", folder)
+        return events_of(Path(folder))
 
 
 def only(letters: str, actions: str, sizes: list[int]) -> list[tuple[int, str, int]]:
@@ -79,11 +79,11 @@ def only(letters: str, actions: str, sizes: list[int]) -> list[tuple[int, str, i
 
 
 def compare(job: Job, path: Path) -> None:
-    from veritasest.engines.emulated.agent.history import LETTERS
+    from veritasest.spec.enums import AllocatorAction
 
     with gzip.open(path, "rt") as file:
         recorded = json.load(file)
-    truth = ("".join(LETTERS.get(action, "?") for action in recorded["actions"]), recorded["sizes"])
+    truth = ("".join(AllocatorAction.named(action) for action in recorded["actions"]), recorded["sizes"])
     ours = estimated(job)
     for letters, name in (("a", "allocations"), ("ar", "allocations and frees"), ("s", "segments")):
         left, right = only(letters, *truth), only(letters, *ours)

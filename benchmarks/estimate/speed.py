@@ -91,7 +91,7 @@ def bare(job: Job) -> Cost:
     own_path = {key: base[key] for key in ("PYTHONPATH",) if key in base}
     with (
         tempfile.TemporaryDirectory() as folder,
-        emulated_environment(Path(folder) / "bare.vest", base=base, limited=True) as env,
+        emulated_environment(Path(folder), base=base, limited=True) as env,
     ):
         without_agent = {key: value for key, value in env.items() if key != "PYTHONPATH"}
         return cost_of(job.command(), without_agent | own_path)

@@ -45,7 +45,7 @@ def read(path: Path) -> Plans:
 def emulate(folder: Path, workers: int) -> Plans:
     recorder = [sys.executable, "-m", "benchmarks.workspaces.record_convs"]
     words = [*recorder, str(folder), "--label", "deviceprop", "--limit", "900"]
-    with emulated_environment(folder / "trace.vest") as environment:
+    with emulated_environment(folder) as environment:
         subprocess.run([*words, "--workers", str(workers)], env=environment, check=True, cwd=ROOT)
     return read(folder / "convs_deviceprop.txt.gz")
 

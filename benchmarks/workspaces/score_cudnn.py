@@ -57,7 +57,7 @@ def recorded(name: str) -> list[Row]:
 def emulated_answers(folder: Path) -> dict[str, list[Row]]:
     """In the order of the recordings. The trace of the emulated device is left in `folder`/trace."""
     command = [sys.executable, "-m", "benchmarks.workspaces.ask_cudnn", str(folder), *RECORDINGS]
-    with emulated_environment(folder / "trace") as environment:
+    with emulated_environment(folder) as environment:
         subprocess.run(command, env=environment, cwd=ROOT, check=True, stdout=sys.stderr)
     return {name: read_lines(folder / f"{name}.jsonl") for name in RECORDINGS}
 

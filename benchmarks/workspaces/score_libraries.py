@@ -62,13 +62,14 @@ def recorded() -> list[Row]:
 
 def ask_stand_ins(rows: Iterable[Row], folder: Path) -> list[Row]:
     """The answers of the libraries in `folder`, and under `guessed` whether they logged that they guessed."""
-    environment = {key: value for key, value in os.environ.items() if key != "VERITASEST_DEVICE"}  # without it: an H200
     text = "".join(json.dumps(row) + "\n" for row in rows)
     command = [sys.executable, "-m", "benchmarks.workspaces.stand_in_libraries", str(folder)]
     with tempfile.TemporaryDirectory() as work:
-        environment["VERITASEST_TRACE"] = str(Path(work) / "trace")
+        trace, settings = Path(work) / "trace", Path(work) / "run.json"
+        settings.write_text(json.dumps({"native": {"trace": str(trace)}}))  # no GPU named: an H200
+        environment = {**os.environ, "VERITASEST_RUN": str(settings)}
         done = subprocess.run(
-            command, input=text, capture_output=True, text=True, check=True, env=environment, cwd=ROOT
+            [*command, str(trace)], input=text, capture_output=True, text=True, check=True, env=environment, cwd=ROOT
         )
     return [json.loads(line) for line in done.stdout.splitlines()]
 

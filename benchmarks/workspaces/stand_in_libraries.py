@@ -201,9 +201,8 @@ class Libraries:
             return {"status": refused.status}
 
 
-def answer_rows(folder: Path) -> None:
+def answer_rows(folder: Path, trace: Path) -> None:
     """From standard input to standard output. A library logs a guess once per process, so each row has its own."""
-    trace = Path(os.environ["VERITASEST_TRACE"])
     trace.touch()  # before the libraries are loaded: they never create it
     libraries = Libraries(folder)
     for text in sys.stdin:
@@ -221,4 +220,4 @@ def answer_rows(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    answer_rows(Path(sys.argv[1]))
+    answer_rows(Path(sys.argv[1]), Path(sys.argv[2]))

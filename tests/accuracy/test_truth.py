@@ -19,11 +19,10 @@ WORKSPACES = TRUTH.parent / "workspaces"
 
 def test_gpt_is_exact_in_every_allocation(tmp_path):
     line = "truth_job.py --model gpt_s --bs 8 --opt adamw --prec fp32 --zg before"
-    path = tmp_path / "gpt.vest"
-    estimate = run_estimate(Job(line, "first"), "--trace", str(path))
+    estimate = run_estimate(Job(line, "first"), "--save", str(tmp_path / "gpt"))
     assert fields.peak_reserved_bytes(estimate) == peaks()[line]["reserved_bytes"]
     recorded = json.loads((TRUTH / "gpt_s_fp32_allocations.json").read_text())["alloc_bytes"]
-    assert [size for _, _, size in only("a", *events_of(path))] == recorded
+    assert [size for _, _, size in only("a", *events_of(tmp_path / "gpt"))] == recorded
 
 
 def printed_on_the_emulated_device(script):

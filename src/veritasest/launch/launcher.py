@@ -62,7 +62,7 @@ def launch(
         trace.header(_header(job, run))
         own_paths = (recorded.folder, *session.own_paths)
         layer = stack.enter_context(_layer(files, own_paths, job.environment))
-        _write_settings(recorded, run, {**session.settings, **layer_settings(files, layer)})
+        write_settings(recorded, run, {**session.settings, **layer_settings(files, layer)})
         environment = layer_environment(session.environment, session.libraries, files, layer)
         mark = str(recorded.settings_path)
         environment[SETTINGS_VARIABLE] = mark
@@ -89,7 +89,7 @@ def launch(
         return outcome
 
 
-def _write_settings(recorded: RecordedRun, run: RunSpec, native: Mapping[str, str | int]) -> None:
+def write_settings(recorded: RecordedRun, run: RunSpec, native: Mapping[str, str | int]) -> None:
     """The one document that the native part and the agent read. The native section comes first, and is flat."""
     document = {"native": {"trace": str(recorded.trace_path), **native}, "run": to_plain(run)}
     text = json.dumps(document, ensure_ascii=False, indent=1)
