@@ -28,7 +28,7 @@ from benchmarks.published_estimates import read_estimates
 from benchmarks.record.gpu_runs import TIMEOUT_S, DeadlinePassed, Gpu
 from benchmarks.repeated_jobs import RUNS, read_repeated_jobs
 from benchmarks.truth_files import SECOND_STAGE, TRUTH
-from veritasest.analysis import smallest_that_completes
+from veritasest.studies.minimum import smallest_that_completes
 
 UNKNOWN_NEED = 10 << 30
 MAX_TRIALS = 64  # more than any bisection of 64-bit sizes takes

@@ -71,6 +71,12 @@ void vest_log_library(const char *library, int device, int64_t bytes, uint64_t l
            (long long)bytes, (unsigned long long)libraries_bytes);
 }
 
+void vest_log_workspace(const char *library, const void *address, uint64_t bytes)
+{
+    append("workspace", "\"library\":\"%s\",\"address\":%llu,\"bytes\":%llu", library,
+           (unsigned long long)(uintptr_t)address, (unsigned long long)bytes);
+}
+
 void vest_log_deferred_free(void)
 {
     static bool logged;

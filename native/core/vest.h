@@ -160,6 +160,8 @@ VEST_EXPORT bool vest_capture_end(struct vest_stream *stream);
 VEST_EXPORT void vest_log_segment(const char *op, int device, uint64_t bytes, uintptr_t address, uint64_t used_bytes);
 VEST_EXPORT void vest_log_refused(const char *owner, int device, uint64_t bytes, uint64_t used_bytes, uint64_t limit_bytes);
 VEST_EXPORT void vest_log_library(const char *library, int device, int64_t bytes, uint64_t libraries_bytes);
+/* The library was given memory of PyTorch's own that it keeps (cublasSetWorkspace). */
+VEST_EXPORT void vest_log_workspace(const char *library, const void *address, uint64_t bytes);
 VEST_EXPORT void vest_log_deferred_free(void); /* once: the allocator waits for an event before it takes a block back */
 VEST_EXPORT void vest_log_misuse(const char *what, uintptr_t address);
 

@@ -7,6 +7,7 @@
 #define VEST_REFUSAL 15 /* CUBLAS_STATUS_NOT_SUPPORTED */
 #include "stub.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,10 +79,30 @@ SETTING(cublasSetFixedPointEmulationMantissaBitOffset, cublasGetFixedPointEmulat
 SETTING(cublasSetFixedPointEmulationMantissaBitCountPointer, cublasGetFixedPointEmulationMantissaBitCountPointer,
         void *, bit_count)
 
+/* PyTorch sets it before every call: recorded once per address. */
+static void record_workspace(const void *workspace, size_t bytes)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static const void *known[64];
+    static size_t count;
+    pthread_mutex_lock(&lock);
+    size_t i = 0;
+    while (i < count && known[i] != workspace)
+        i++;
+    bool is_new = i == count && count < sizeof known / sizeof *known;
+    if (is_new)
+        known[count++] = workspace;
+    pthread_mutex_unlock(&lock);
+    if (is_new)
+        vest_log_workspace("cublas", workspace, bytes);
+}
+
 VEST_EXPORT int cublasSetWorkspace_v2(struct handle *handle, void *workspace, size_t bytes)
 {
     if (!handle)
         return NOT_INITIALIZED;
+    if (workspace && workspace != handle->workspace)
+        record_workspace(workspace, bytes);
     handle->workspace = workspace;
     handle->workspace_bytes = bytes;
     return SUCCESS;

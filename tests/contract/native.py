@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from veritasest.device.libraries import installed
+from veritasest.engines.emulated.libraries import installed
 
 LOAD = "import ctypes, json, sys\ncore = ctypes.CDLL(sys.argv[1])\n"
 

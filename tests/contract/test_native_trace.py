@@ -12,8 +12,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import pytest
 from native import run_native
 
-from veritasest.trace import read
-from veritasest.trace.records import KINDS, SCHEMA, Header
+from veritasest.gpus import find
+from veritasest.spec.run import RunSpec
+from veritasest.trace import TraceWriter, read
+from veritasest.trace.events import KINDS, SCHEMA, Header
 
 WRITER = Path(__file__).parents[2] / "native" / "core" / "trace.c"
 COMMON = {"kind", "pid", "t"}
@@ -35,6 +37,11 @@ CALLS: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
         "vest_log_library",
         ["cudnn", 2, -(2**40), 2**41],
         {"library": "cudnn", "device": 2, "bytes": -(2**40), "libraries_bytes": 2**41},
+    ),
+    "workspace": (
+        "vest_log_workspace",
+        ["cublas", 2**46, 2**25],
+        {"library": "cublas", "address": 2**46, "bytes": 2**25},
     ),
     "deferred_free": ("vest_log_deferred_free", [], {"device": 0}),
     "misuse": ("vest_log_misuse", ["free of nothing", 2**46], {"what": "free of nothing", "address": 2**46}),
@@ -66,8 +73,10 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A trace with one line of every kind, in the order of CALLS."""
     folder = tmp_path_factory.mktemp("trace")
     path = folder / "t.vest"
-    empty = {field.name: None for field in dataclasses.fields(Header)}
-    path.write_text(json.dumps({"kind": "header", **empty, "schema": SCHEMA}) + "\n")
+    run = RunSpec(gpu=find("h200"), limit_bytes=None)
+    header = Header(schema=SCHEMA, created="", command=(), veritasest="", run=run, allocator_conf=None, host={})
+    with TraceWriter(path) as trace:
+        trace.header(header)
     calls = [(name, arguments) for name, arguments, _ in CALLS.values()]
     run_native(CALL_ALL.format(calls=calls), {"trace": str(path)}, folder)
     return path
