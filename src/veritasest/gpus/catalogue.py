@@ -1,26 +1,55 @@
-"""Reads catalogue.json, and finds a GPU by any reasonable spelling of its name."""
+"""Reads the catalogue, and finds a GPU by any reasonable spelling of its name.
+
+`gpus.jsonl` has one row per GPU, `architectures.json` what follows from the compute capability. Rows in the user's own
+file (~/.config/veritasest/gpus.jsonl) are added, and replace those of the same id.
+"""
 
 from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from veritasest.errors import UnknownGPU
+from veritasest.errors import UnknownGPU, UsageError
+from veritasest.spec.codec import from_plain
 from veritasest.spec.gpu import GPU
 
 
 @cache
 def load() -> tuple[GPU, ...]:
-    records = json.loads(files(__package__).joinpath("catalogue.json").read_text(encoding="utf-8"))
-    return tuple(GPU(**_frozen(record)) for record in records)
+    ours = files(__package__).joinpath("gpus.jsonl")
+    found = {gpu.id: gpu for gpu in _rows(ours.read_text(encoding="utf-8"), "gpus.jsonl")}
+    path = user_file()
+    if path.exists():
+        found.update((gpu.id, gpu) for gpu in _rows(path.read_text(encoding="utf-8"), str(path)))
+    return tuple(found.values())
 
 
-def _frozen(record: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
+def user_file() -> Path:
+    folder = os.environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()
+    return Path(folder) / "veritasest" / "gpus.jsonl"
+
+
+def _rows(text: str, name: str) -> Iterator[GPU]:
+    architectures = json.loads(files(__package__).joinpath("architectures.json").read_text(encoding="utf-8"))
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            try:
+                yield _gpu(json.loads(line), architectures)
+            except (ValueError, TypeError, KeyError) as error:
+                raise UsageError(
+                    f"{name}, line {number}: not a GPU: {error!r}", "each row needs the fields of those in the catalogue"
+                ) from error
+
+
+def _gpu(row: Mapping[str, Any], architectures: Mapping[str, Mapping[str, int]]) -> GPU:
+    return from_plain(GPU, {**architectures.get(row["compute_capability"], {}), **row})
 
 
 def find(name: str) -> GPU:

@@ -13,7 +13,7 @@ GIVEN_BY_USER = "given by the user"
 
 @dataclass(frozen=True, kw_only=True)
 class GPU:
-    """One entry of catalogue.json, field by field.
+    """One row of the catalogue (gpus.jsonl), with what follows from its compute capability (architectures.json).
 
     `total_bytes` is what the CUDA runtime calls total memory (less than the data sheet's): with current drivers, where
     reports differ. `total_bytes_range` is the least and the most that was reported on Linux, whatever the driver: those
