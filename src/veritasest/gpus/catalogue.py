@@ -44,7 +44,8 @@ def _rows(text: str, name: str) -> Iterator[GPU]:
                 yield _gpu(json.loads(line), architectures)
             except (ValueError, TypeError, KeyError) as error:
                 raise UsageError(
-                    f"{name}, line {number}: not a GPU: {error!r}", "each row needs the fields of those in the catalogue"
+                    f"{name}, line {number}: not a GPU: {error!r}",
+                    "each row needs the fields of those in the catalogue",
                 ) from error
 
 

@@ -1,4 +1,4 @@
-"""What the job's DataLoaders hand out, and epochs cut down to the batches worth running.
+"""The batches of the job's DataLoaders, and epochs cut down to the batches worth running.
 
 Nothing is touched while the job runs as it is. Where shapes vary, it runs as it is for longer (`is_gathering`): cached
 memory that is split differently by every shape can be most of what a job reserves. Once `forward_from` is set, an epoch
@@ -18,15 +18,14 @@ import math
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
 from veritasest.engines.emulated.agent.guard import guarded, reraise, theirs
-from veritasest.engines.emulated.agent.loaders import Book
-from veritasest.engines.emulated.agent.lookahead import Kept, Rest, leave_out
-from veritasest.engines.emulated.agent.shapes import Look, look
+from veritasest.engines.emulated.agent.loaders import BATCHES_OF_EVALUATION, Level, LoaderPass, LoaderStats
+from veritasest.engines.emulated.agent.lookahead import EpochScan, skip_indices
+from veritasest.engines.emulated.agent.shapes import describe_batch
 from veritasest.trace import events
 
 MAX_LOADERS = 64  # a job may make a new loader for every step
@@ -37,34 +36,9 @@ MAX_STEPS_GATHERED = 500
 MAX_S_GATHERED = 20.0
 PULL_S = 20.0  # for the rest of an epoch whose shapes vary
 SAMPLER_S = 2.0  # for the indices of an epoch
-BATCHES_OF_EVALUATION = 3  # before an epoch without a backward pass is cut
 GROWTH = 0.002  # of the memory held, over a whole epoch, that may be missed
 STEPS_AFTER = 2  # steps after the last batch of interest was handed out: loops may fetch one batch ahead
 STEPS_OF_PATIENCE = 10  # for a loop that never comes back for the batch of interest
-
-
-class _Pass:
-    """One iterator of a loader, from the first batch to the end of the epoch."""
-
-    def __init__(self, book: Book) -> None:
-        self.book = book
-        self.delivered = self.steps = self.backwards = 0
-        self.fresh = False
-        self.is_cut = False
-        self.left: int | None = None  # batches still to be given, where the loader itself cannot be told to end
-        self.queue: deque[Kept] = deque()
-        self.queued_last: Look | None = None
-        self.left_out = 0
-        self.unannounced = 0  # of those, how many `enumerate` does not count yet
-        self.error: Exception | None = None
-        self.levels: deque[Level] = deque(maxlen=BATCHES_OF_EVALUATION)
-
-    @property
-    def trains(self) -> bool:
-        return bool(self.steps or self.backwards)
-
-
-Level = tuple[int, int, int]  # bytes allocated now, the peak of that, and the peak reserved
 
 
 class Batches:
@@ -83,9 +57,9 @@ class Batches:
         self._level = level
         self._on_batch = on_batch
         self._lock = threading.Lock()
-        self._books: list[Book] = []
-        self._book_of: weakref.WeakKeyDictionary[Any, Book] = weakref.WeakKeyDictionary()
-        self._passes: weakref.WeakKeyDictionary[Any, _Pass] = weakref.WeakKeyDictionary()
+        self._all_stats: list[LoaderStats] = []
+        self._stats_of: weakref.WeakKeyDictionary[Any, LoaderStats] = weakref.WeakKeyDictionary()
+        self._passes: weakref.WeakKeyDictionary[Any, LoaderPass] = weakref.WeakKeyDictionary()
 
     def install(self, module: Any) -> None:
         """`module`: torch.utils.data.dataloader. Workers have no loader of their own, and forked ones are inactive."""
@@ -114,43 +88,43 @@ class Batches:
         if not self.active:
             return
         try:
-            book = self._book_of.get(loader)
+            stats = self._stats_of.get(loader)
         except TypeError:  # a loader class that cannot be hashed
             return
-        if book is None and len(self._books) < MAX_LOADERS:
-            book = self._book_of[loader] = Book(len(self._books), iterator)
-            self._books.append(book)
-        if book is not None:
-            self._start_pass(iterator, book)
+        if stats is None and len(self._all_stats) < MAX_LOADERS:
+            stats = self._stats_of[loader] = LoaderStats(len(self._all_stats), iterator)
+            self._all_stats.append(stats)
+        if stats is not None:
+            self._start_pass(iterator, stats)
 
-    def _start_pass(self, iterator: Any, book: Book) -> None:
+    def _start_pass(self, iterator: Any, stats: LoaderStats) -> None:
         with self._lock:  # loops may fetch their batches in a thread
-            self._passes[iterator] = _Pass(book)
+            self._passes[iterator] = LoaderPass(stats)
 
-    def _all_passes(self) -> list[_Pass]:
+    def _all_passes(self) -> list[LoaderPass]:
         with self._lock:
             return list(self._passes.values())
 
     @guarded("a DataLoader's batches", instead=lambda _self, following, iterator, _pass: following(iterator))
-    def _next(self, following: Callable[[Any], Any], iterator: Any, one_pass: _Pass) -> Any:
-        book = one_pass.book
+    def _next(self, following: Callable[[Any], Any], iterator: Any, one_pass: LoaderPass) -> Any:
+        stats = one_pass.stats
         self._on_batch()
         if self._may_cut(one_pass):
             self._cut(following, iterator, one_pass)
         if one_pass.queue:
             batch, seen = one_pass.queue.popleft()
             is_last = seen is one_pass.queued_last
-            book.to_show = max(0, book.to_show - 1)
+            stats.to_show = max(0, stats.to_show - 1)
         else:
             batch = self._following(following, iterator, one_pass)
-            seen = look(batch)
-            is_last = one_pass.delivered + one_pass.left_out + 1 == book.length
+            seen = describe_batch(batch)
+            is_last = one_pass.delivered + one_pass.left_out + 1 == stats.length
         one_pass.delivered += 1
-        one_pass.fresh = book.fresh = True
-        book.note(seen, is_last=is_last)
+        one_pass.fresh = stats.fresh = True
+        stats.note(seen, is_last=is_last)
         return batch
 
-    def _following(self, following: Callable[[Any], Any], iterator: Any, one_pass: _Pass) -> Any:
+    def _following(self, following: Callable[[Any], Any], iterator: Any, one_pass: LoaderPass) -> Any:
         if one_pass.error is not None:  # met while looking ahead, raised where the job would have met it
             error, one_pass.error = one_pass.error, None
             reraise(error)
@@ -162,17 +136,17 @@ class Batches:
             return following(iterator)
         except StopIteration:
             if one_pass.delivered and not one_pass.is_cut:
-                one_pass.book.complete = True
+                one_pass.stats.complete = True
             self._end_pass(one_pass)
-            self._start_pass(iterator, one_pass.book)
+            self._start_pass(iterator, one_pass.stats)
             raise
 
-    def _end_pass(self, one_pass: _Pass) -> None:
+    def _end_pass(self, one_pass: LoaderPass) -> None:
         if not one_pass.trains:
-            one_pass.book.evaluated += one_pass.delivered
+            one_pass.stats.evaluated += one_pass.delivered
         one_pass.delivered = 0
 
-    def _may_cut(self, one_pass: _Pass) -> bool:
+    def _may_cut(self, one_pass: LoaderPass) -> bool:
         if self.forward_from is None or one_pass.is_cut or one_pass.queue:
             return False
         if one_pass.trains:
@@ -180,48 +154,48 @@ class Batches:
             return self._quiet and one_pass.steps >= 2
         return self._is_quiet_evaluation(one_pass)
 
-    def _is_quiet_evaluation(self, one_pass: _Pass) -> bool:
+    def _is_quiet_evaluation(self, one_pass: LoaderPass) -> bool:
         """Whether the last batches brought no new peak, and what is held from batch to batch would not add up."""
         one_pass.levels.append(self._level())
         if len(one_pass.levels) < BATCHES_OF_EVALUATION or one_pass.delivered < BATCHES_OF_EVALUATION:
             return False
         first, last = one_pass.levels[0], one_pass.levels[-1]
         growth = (last[0] - first[0]) / (BATCHES_OF_EVALUATION - 1)
-        to_come = (one_pass.book.length or 10_000) - one_pass.delivered
+        to_come = (one_pass.stats.length or 10_000) - one_pass.delivered
         return last[1:] == first[1:] and growth * to_come <= GROWTH * max(last[2], 1)
 
-    def _cut(self, following: Callable[[Any], Any], iterator: Any, one_pass: _Pass) -> None:
+    def _cut(self, following: Callable[[Any], Any], iterator: Any, one_pass: LoaderPass) -> None:
         """Leaves of the epoch what is worth running."""
-        book = one_pass.book
+        stats = one_pass.stats
         one_pass.is_cut = True
         others = min(16, 2 * math.ceil(one_pass.delivered / one_pass.steps)) if one_pass.steps else 1
-        if book.varied and not book.complete:
-            if not book.on_gpu and not book.gave_up:
+        if stats.varied and not stats.complete:
+            if not stats.on_gpu and not stats.gave_up:
                 self._look_ahead(following, iterator, one_pass, others)
             return
-        unfetched = leave_out(iterator, others, SAMPLER_S) if not book.is_endless else None
+        unfetched = skip_indices(iterator, others, SAMPLER_S) if not stats.is_endless else None
         if unfetched is None:  # it cannot be told to leave anything out
-            book.is_endless = True
+            stats.is_endless = True
             one_pass.left = others
             return
-        self._leave_out(one_pass, unfetched)
+        self._count_skipped(one_pass, unfetched)
 
-    def _look_ahead(self, following: Callable[[Any], Any], iterator: Any, one_pass: _Pass, others: int) -> None:
+    def _look_ahead(self, following: Callable[[Any], Any], iterator: Any, one_pass: LoaderPass, others: int) -> None:
         """Pulls the rest of the epoch, and queues the largest batch and the last."""
-        book = one_pass.book
-        rest = Rest(book, others)
+        stats = one_pass.stats
+        rest = EpochScan(stats, others)
         ended = rest.pull(partial(following, iterator), PULL_S)
-        one_pass.queue, book.to_show = rest.chosen(ended=ended, all_pulled=True)
+        one_pass.queue, stats.to_show = rest.chosen(ended=ended, all_pulled=True)
         one_pass.queued_last = rest.last[1] if rest.last and ended else None
         one_pass.error = rest.error
-        self._leave_out(one_pass, rest.pulled - len(one_pass.queue))
-        book.steps_after = 0
-        book.complete |= ended
-        book.gave_up = not ended
+        self._count_skipped(one_pass, rest.pulled - len(one_pass.queue))
+        stats.steps_after = 0
+        stats.complete |= ended
+        stats.gave_up = not ended
 
-    def _leave_out(self, one_pass: _Pass, count: int) -> None:
+    def _count_skipped(self, one_pass: LoaderPass, count: int) -> None:
         one_pass.left_out = one_pass.unannounced = count
-        one_pass.book.skipped += count
+        one_pass.stats.skipped += count
 
     def on_backward(self) -> None:
         """A backward pass was run: whoever handed out a batch since the last step trains."""
@@ -232,20 +206,23 @@ class Batches:
         """An optimizer step was done; `quiet_steps` since the last new peak."""
         self._quiet = quiet_steps >= 2
         self._begun = min(self._begun, time.monotonic())
-        takers: list[_Pass | Book] = [*self._all_passes(), *self._books]  # an iterator made for one batch may be gone
+        takers: list[LoaderPass | LoaderStats] = [
+            *self._all_passes(),
+            *self._all_stats,
+        ]  # an iterator made for one batch may be gone
         for counted in takers:
             counted.steps += counted.fresh
             counted.fresh = False
-        for book in self._books:
-            if book.steps_after is not None and not book.to_show:
-                book.steps_after += 1
+        for stats in self._all_stats:
+            if stats.steps_after is not None and not stats.to_show:
+                stats.steps_after += 1
 
     def begin_forward(self, step: int) -> None:
         """Epochs may be cut from now on."""
         if self.forward_from is None:
             self.forward_from = step
 
-    def take_left_out(self) -> list[tuple[Any, int]]:
+    def take_skipped(self) -> list[tuple[Any, int]]:
         """Iterators that left out batches since the last call, and how many."""
         with self._lock:
             found = [(iterator, one) for iterator, one in self._passes.items() if one.unannounced]
@@ -258,9 +235,9 @@ class Batches:
         """Whether a batch of interest has still to be run, and will be if the job goes on."""
         if self.forward_from is None:
             return False
-        waiting = [book for book in self._books if self._is_waiting(book)]
-        for book in waiting:
-            book.held += 1
+        waiting = [stats for stats in self._all_stats if self._is_waiting(stats)]
+        for stats in waiting:
+            stats.held += 1
         return bool(waiting)
 
     def is_ending(self) -> bool:
@@ -269,7 +246,7 @@ class Batches:
 
     @property
     def _varied(self) -> bool:
-        return any(book.varied and book.steps >= 2 for book in self._books)
+        return any(stats.varied and stats.steps >= 2 for stats in self._all_stats)
 
     def is_gathering(self, step: int, quiet_steps: int) -> bool:
         """Every new shape may split cached memory in a new way, so a job of many shapes is run for a while as it is."""
@@ -278,28 +255,28 @@ class Batches:
         in_time = step < MAX_STEPS_GATHERED and time.monotonic() - self._begun < MAX_S_GATHERED
         return in_time and quiet_steps < QUIET_STEPS_GATHERED
 
-    def _is_waiting(self, book: Book) -> bool:
-        if book.held >= STEPS_OF_PATIENCE:
+    def _is_waiting(self, stats: LoaderStats) -> bool:
+        if stats.held >= STEPS_OF_PATIENCE:
             return False
-        return book.steps_after is not None and (book.to_show > 0 or book.steps_after < STEPS_AFTER)
+        return stats.steps_after is not None and (stats.to_show > 0 or stats.steps_after < STEPS_AFTER)
 
     def evaluated(self) -> int:
         """Batches handed out that led to no backward pass."""
         under_way = sum(one.delivered for one in self._all_passes() if not one.trains)
-        return under_way + sum(book.evaluated for book in self._books)
+        return under_way + sum(stats.evaluated for stats in self._all_stats)
 
     def records(self, *, ended_by_itself: bool) -> list[events.Batches]:
         """A loader that led to no steps (validation) leaves no doubt."""
         return [
             events.Batches(
-                loader=book.number,
-                handed_out=book.handed_out,
-                signatures=len(book.signatures),
-                skipped=book.skipped,
-                epoch_batches=book.length,
-                varied=book.varied,
-                still_changing=book.varied and not book.complete and book.steps >= 2 and not ended_by_itself,
+                loader=stats.number,
+                handed_out=stats.handed_out,
+                signatures=len(stats.signatures),
+                skipped=stats.skipped,
+                epoch_batches=stats.length,
+                varied=stats.varied,
+                still_changing=stats.varied and not stats.complete and stats.steps >= 2 and not ended_by_itself,
             )
-            for book in self._books
-            if book.handed_out
+            for stats in self._all_stats
+            if stats.handed_out
         ]

@@ -1,22 +1,26 @@
-"""What is known about one DataLoader: what it says of itself, and what it has handed out."""
+"""Statistics of one DataLoader: its own properties, and the batches it has returned."""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
-from veritasest.engines.emulated.agent.lookahead import MAP_STYLE
-from veritasest.engines.emulated.agent.shapes import Look
+from veritasest.engines.emulated.agent.lookahead import MAP_STYLE, KeptBatch
+from veritasest.engines.emulated.agent.shapes import BatchShape
 
 MAX_SIGNATURES = 10_000
+BATCHES_OF_EVALUATION = 3  # before an epoch without a backward pass is cut
+
+Level = tuple[int, int, int]  # bytes allocated now, the peak of that, and the peak reserved
 
 
-class Book:
-    """Kept for as long as the process lives, so it holds neither the loader nor any batch."""
+class LoaderStats:
+    """KeptBatch for as long as the process lives, so it holds neither the loader nor any batch."""
 
     def __init__(self, number: int, iterator: Any) -> None:
         self.number = number
         self.length, self.ends_partial = _length(iterator), _ends_partial(iterator)
-        self.handed_out = self.skipped = self.elements = self.stretch = 0
+        self.handed_out = self.skipped = self.elements = self.quadratic_elements = 0
         self.signatures: set[int] = set()
         self.varied = self.on_gpu = False
         self.complete = False  # an epoch was seen whole
@@ -29,7 +33,7 @@ class Book:
         self.evaluated = 0  # batches handed out in epochs without a backward pass
         self.is_endless = False  # its sampler does not end, or cannot be told to leave anything out
 
-    def note(self, seen: Look, *, is_last: bool) -> None:
+    def note(self, seen: BatchShape, *, is_last: bool) -> None:
         """A batch is being handed out. One smaller batch at the end of an epoch is no variation."""
         new = bool(self.signatures) and seen.signature not in self.signatures
         self.varied |= new and not (self.ends_partial and is_last)
@@ -37,8 +41,29 @@ class Book:
             self.signatures.add(seen.signature)
         self.handed_out += 1
         self.elements = max(self.elements, seen.elements)
-        self.stretch = max(self.stretch, seen.stretch)
+        self.quadratic_elements = max(self.quadratic_elements, seen.quadratic_elements)
         self.on_gpu |= seen.on_gpu
+
+
+class LoaderPass:
+    """One iterator of a loader, from the first batch to the end of the epoch."""
+
+    def __init__(self, stats: LoaderStats) -> None:
+        self.stats = stats
+        self.delivered = self.steps = self.backwards = 0
+        self.fresh = False
+        self.is_cut = False
+        self.left: int | None = None  # batches still to be given, where the loader itself cannot be told to end
+        self.queue: deque[KeptBatch] = deque()
+        self.queued_last: BatchShape | None = None
+        self.left_out = 0
+        self.unannounced = 0  # of those, how many `enumerate` does not count yet
+        self.error: Exception | None = None
+        self.levels: deque[Level] = deque(maxlen=BATCHES_OF_EVALUATION)
+
+    @property
+    def trains(self) -> bool:
+        return bool(self.steps or self.backwards)
 
 
 def _length(iterator: Any) -> int | None:

@@ -9,32 +9,32 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, Protocol
 
-from veritasest.engines.emulated.agent.shapes import Look, look
+from veritasest.engines.emulated.agent.shapes import BatchShape, describe_batch
 
 MAX_BATCHES = 5_000
 TALK_AFTER_S = 2.0
 MAP_STYLE = 0  # torch.utils.data.dataloader._DatasetKind.Map
 
-Kept = tuple[Any, Look]
+KeptBatch = tuple[Any, BatchShape]
 
 
 class Known(Protocol):
     """What the job has run so far."""
 
     elements: int
-    stretch: int
+    quadratic_elements: int
     signatures: set[int]
 
 
-class Rest:
+class EpochScan:
     """Of all batches pulled, few are kept: those larger than any run so far, the last, and the first `others`."""
 
     def __init__(self, known: Known, others: int) -> None:
         self._known = known
         self._others = others
-        self._first: dict[int, Kept] = {}
-        self._largest: dict[str, tuple[int, Kept]] = {}
-        self.last: Kept | None = None
+        self._first: dict[int, KeptBatch] = {}
+        self._largest: dict[str, tuple[int, KeptBatch]] = {}
+        self.last: KeptBatch | None = None
         self.pulled = 0
         self.error: Exception | None = None
 
@@ -52,20 +52,20 @@ class Rest:
             except Exception as error:  # the caller raises it where the job would have met it
                 self.error = error
                 return True
-            self._keep(batch, look(batch))
+            self._keep(batch, describe_batch(batch))
         return False
 
-    def _keep(self, batch: Any, seen: Look) -> None:
+    def _keep(self, batch: Any, seen: BatchShape) -> None:
         self.last = (batch, seen)
         if self.pulled < self._others:
             self._first[self.pulled] = self.last
-        for measure in ("elements", "stretch"):
+        for measure in ("elements", "quadratic_elements"):
             known = self._largest[measure][1][1] if measure in self._largest else self._known
             if getattr(seen, measure) > getattr(known, measure):
                 self._largest[measure] = (self.pulled, self.last)
         self.pulled += 1
 
-    def chosen(self, *, ended: bool, all_pulled: bool) -> tuple[deque[Kept], int]:
+    def chosen(self, *, ended: bool, all_pulled: bool) -> tuple[deque[KeptBatch], int]:
         """What to hand out, in this order, and how many of them until the last batch of interest is out."""
         interest = dict(sorted(self._largest.values(), key=lambda found: found[0]))
         signatures = self._known.signatures | {seen.signature for _, seen in interest.values()}
@@ -78,7 +78,7 @@ class Rest:
         return deque(ordered.values()), until
 
 
-def leave_out(iterator: Any, others: int, budget_s: float) -> int | None:
+def skip_indices(iterator: Any, others: int, budget_s: float) -> int | None:
     """Takes index lists out of a map-style loader's sampler, all but the next few and the last, so that their data is
     never fetched. How many were taken; None where there are none to take or they do not end within the budget."""
     if iterator._dataset_kind != MAP_STYLE:

@@ -21,27 +21,27 @@ _LEAVES = (str, bytes, bytearray, int, float, complex, range, type, ModuleType, 
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Look:
-    """`elements`: of all tensors. `stretch`: the same, each tensor times its longest side but the first: memory that
+class BatchShape:
+    """`elements`: of all tensors. `quadratic_elements`: the same, each tensor times its longest side but the first: memory that
     grows with the square of a length is largest there. `on_gpu`: the batch takes device memory already."""
 
     signature: int
     elements: int
-    stretch: int
+    quadratic_elements: int
     on_gpu: bool
 
 
-def look(batch: Any) -> Look:
+def describe_batch(batch: Any) -> BatchShape:
     """Never raises: a batch is the user's own object, and may answer as it likes."""
     try:
         arrays = list(_arrays(batch))
     except Exception:  # whatever the user's classes raise
         arrays = []
     shapes = tuple(shape for shape, _ in arrays)
-    return Look(
+    return BatchShape(
         signature=hash(shapes),
         elements=sum(map(math.prod, shapes)),
-        stretch=sum(math.prod(shape) * max(shape[1:], default=1) for shape in shapes),
+        quadratic_elements=sum(math.prod(shape) * max(shape[1:], default=1) for shape in shapes),
         on_gpu=any(on_gpu for _, on_gpu in arrays),
     )
 

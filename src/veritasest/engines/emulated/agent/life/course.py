@@ -61,7 +61,7 @@ class Course:
     def _follow_loops(self) -> None:
         if self._step <= STEPS_OF_COUNTERS and self._rule.moves_on:
             self._loop_control().note_counters()
-        for iterator, count in self.batches.take_left_out():
+        for iterator, count in self.batches.take_skipped():
             self._loop_control().skip_indices(iterator, count)
             self.frameworks.skip(count)
 
