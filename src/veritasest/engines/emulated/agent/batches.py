@@ -206,10 +206,8 @@ class Batches:
         """An optimizer step was done; `quiet_steps` since the last new peak."""
         self._quiet = quiet_steps >= 2
         self._begun = min(self._begun, time.monotonic())
-        takers: list[LoaderPass | LoaderStats] = [
-            *self._all_passes(),
-            *self._all_stats,
-        ]  # an iterator made for one batch may be gone
+        # Both: an iterator that was made for one batch may be gone.
+        takers: list[LoaderPass | LoaderStats] = [*self._all_passes(), *self._all_stats]
         for counted in takers:
             counted.steps += counted.fresh
             counted.fresh = False

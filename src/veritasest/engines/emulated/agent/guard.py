@@ -94,11 +94,11 @@ def guarded(where: str, instead: Callable[..., Any] | None = None) -> Callable[[
 def report(where: str, error: BaseException) -> None:
     """Writes down an error of ours. Never raises."""
     try:
-        message = f"veritasest: an error of VeritasEst's own in {where}, the job goes on: {error!r}\n"
+        message = f"veritasest: internal error in {where}, the job continues: {error!r}\n"
         sys.stderr.write(message[:MAX_MESSAGE])
         if _trace is not None:
             _trace.write(describe(where, error))
-    except Exception:  # nothing is left to tell it with
+    except Exception:  # there is no other way to report it
         return
 
 

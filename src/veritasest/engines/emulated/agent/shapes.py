@@ -1,4 +1,4 @@
-"""What a batch looks like: the shapes of the tensors in it, at a cost that does not grow with their bytes.
+"""The shape of a batch: the shapes of the tensors in it, at a cost that does not grow with their bytes.
 
 Known limitations: text counts for nothing, so a job that turns strings into tensors inside its loop hands out batches
 that all look alike; of a batch with thousands of parts, the first ones are looked at.
@@ -22,8 +22,8 @@ _LEAVES = (str, bytes, bytearray, int, float, complex, range, type, ModuleType, 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BatchShape:
-    """`elements`: of all tensors. `quadratic_elements`: the same, each tensor times its longest side but the first: memory that
-    grows with the square of a length is largest there. `on_gpu`: the batch takes device memory already."""
+    """`elements`: of all tensors. `quadratic_elements`: the same, each tensor times its longest dimension but the first:
+    memory that grows with the square of a length is largest there. `on_gpu`: the batch is on the GPU already."""
 
     signature: int
     elements: int

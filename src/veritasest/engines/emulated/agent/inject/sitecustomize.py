@@ -60,7 +60,7 @@ def _report(trace: "str | None", error: Exception) -> None:
         "line": tb.tb_lineno if tb is not None else None,
     }
     try:
-        sys.stderr.write(f"veritasest: the agent cannot start in {sys.executable}, the job goes on: {error!r}\n")
+        sys.stderr.write(f"veritasest: cannot observe {sys.executable}, the job continues: {error!r}\n")
         if trace is None:
             return
         descriptor = os.open(trace, os.O_WRONLY | os.O_APPEND)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from veritasest.engines.emulated.agent.batches import Batches, Level
+from veritasest.engines.emulated.agent.batches import Batches
 from veritasest.engines.emulated.agent.guard import guarded
 from veritasest.engines.emulated.agent.life.control import LoopControl, NotReached
 from veritasest.engines.emulated.agent.life.frameworks import Frameworks
 from veritasest.engines.emulated.agent.life.pace import Decision, Pace
+from veritasest.engines.emulated.agent.loaders import Level
 from veritasest.spec.enums import EndReason, Stage
 from veritasest.spec.stop import SETTLE_QUIET_STEPS, StopRule
 
