@@ -7,21 +7,15 @@
 #include <sys/xattr.h>
 #include <utime.h>
 
-static int refuse(int reason)
-{
-    errno = reason;
-    return -1;
-}
-
 /* Where to read a name; NULL with errno when the job sees none. */
 static const char *readable(int folder, const char *path, bool follow, struct vest_place *place)
 {
     if (!path)
-        return refuse(EFAULT), NULL;
+        return vest_refuse(EFAULT), NULL;
     if (vest_locate(folder, path, follow, place) != 0)
         return NULL;
     if (!place->kept && !place->exists)
-        return refuse(ENOENT), NULL;
+        return vest_refuse(ENOENT), NULL;
     return vest_readable(place);
 }
 

@@ -72,6 +72,16 @@ static inline bool vest_is_private(const char *name)
     return strncmp(name, PRIVATE_PREFIX, sizeof PRIVATE_PREFIX - 1) == 0;
 }
 
+/* For the layer's own files. `buffer` has PATH_MAX bytes; false: the path is longer. */
+extern char vest_layer[PATH_MAX]; /* its folder */
+extern size_t vest_layer_length;  /* 0: there is no layer */
+void vest_configure(void);        /* sets the two */
+bool vest_is_kept(const char *path);
+bool vest_exists(const char *path);
+bool vest_mark_path(const char *upper, char *buffer); /* the mark of a deleted name */
+bool vest_in_folder(const char *folder, const char *name, char *buffer);
+int vest_refuse(int reason); /* sets errno; -1 */
+
 /* Calls `visit` for each name the job sees in a folder but . and .., until it returns non-zero. */
 int vest_each(const struct vest_place *folder, int (*visit)(const char *name, void *data), void *data);
 

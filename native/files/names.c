@@ -5,12 +5,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-static int refuse(int reason)
-{
-    errno = reason;
-    return -1;
-}
-
 /* Finds a name that is to be made, and makes its folder in the layer. */
 static int locate_new(int folder, const char *path, struct vest_place *place)
 {
@@ -19,7 +13,7 @@ static int locate_new(int folder, const char *path, struct vest_place *place)
     if (place->kept)
         return 0;
     if (place->exists)
-        return refuse(EEXIST);
+        return vest_refuse(EEXIST);
     return vest_may_change(place) == 0 ? vest_make_parents(place) : -1;
 }
 
@@ -46,9 +40,9 @@ static int remove_file(int folder, const char *path)
     if (place.kept)
         return sys_unlink(place.path);
     if (!place.exists)
-        return refuse(ENOENT);
+        return vest_refuse(ENOENT);
     if (S_ISDIR(place.mode))
-        return refuse(EISDIR);
+        return vest_refuse(EISDIR);
     if (vest_may_change(&place) != 0 || (place.in_lower && vest_mark_deleted(&place) != 0))
         return -1;
     return place.in_upper ? sys_unlink(place.upper) : 0;
@@ -62,11 +56,11 @@ static int remove_folder(int folder, const char *path)
     if (place.kept)
         return (int)syscall(SYS_rmdir, place.path);
     if (!place.exists)
-        return refuse(ENOENT);
+        return vest_refuse(ENOENT);
     if (!S_ISDIR(place.mode))
-        return refuse(ENOTDIR);
+        return vest_refuse(ENOTDIR);
     if (vest_each(&place, one_name, NULL) != 0)
-        return refuse(ENOTEMPTY);
+        return vest_refuse(ENOTEMPTY);
     if (vest_may_change(&place) != 0 || (place.in_lower && vest_mark_deleted(&place) != 0))
         return -1;
     return place.in_upper ? vest_remove_upper_folder(&place) : 0;
@@ -132,9 +126,9 @@ EXPORT int linkat(int old_folder, const char *old_path, int new_folder, const ch
     if (vest_locate(old_folder, old_path, flags & AT_SYMLINK_FOLLOW, &old) != 0)
         return -1;
     if (!old.kept && !old.exists)
-        return refuse(ENOENT);
+        return vest_refuse(ENOENT);
     if (!old.kept && S_ISDIR(old.mode))
-        return refuse(EPERM);
+        return vest_refuse(EPERM);
     if (locate_new(new_folder, path, &place) != 0 || (!old.kept && vest_copy_up(&old, true) != 0))
         return -1;
     /* A descriptor by its name in /proc is the one case where the kernel must follow (O_TMPFILE). */
@@ -147,14 +141,14 @@ EXPORT int link(const char *old_path, const char *path) { return linkat(AT_FDCWD
 static int check_replaced(const struct vest_place *old, const struct vest_place *new, unsigned flags)
 {
     if (flags & ~(unsigned)RENAME_NOREPLACE)
-        return refuse(EINVAL);
+        return vest_refuse(EINVAL);
     if (!new->exists)
         return 0;
     if (flags & RENAME_NOREPLACE)
-        return refuse(EEXIST);
+        return vest_refuse(EEXIST);
     if (S_ISDIR(new->mode) != S_ISDIR(old->mode))
-        return refuse(S_ISDIR(new->mode) ? EISDIR : ENOTDIR);
-    return S_ISDIR(new->mode) && vest_each(new, one_name, NULL) != 0 ? refuse(ENOTEMPTY) : 0;
+        return vest_refuse(S_ISDIR(new->mode) ? EISDIR : ENOTDIR);
+    return S_ISDIR(new->mode) && vest_each(new, one_name, NULL) != 0 ? vest_refuse(ENOTEMPTY) : 0;
 }
 
 static int move_folder(struct vest_place *old, const struct vest_place *new)
@@ -179,7 +173,7 @@ static int move_file(const struct vest_place *old, const struct vest_place *new)
 static int move_across(struct vest_place *old, struct vest_place *new, unsigned flags)
 {
     if (!old->kept && !old->exists)
-        return refuse(ENOENT);
+        return vest_refuse(ENOENT);
     if (!new->kept && (vest_may_change(new) != 0 || vest_make_parents(new) != 0))
         return -1;
     if (!old->kept && vest_copy_up(old, true) != 0)
@@ -204,17 +198,17 @@ EXPORT int renameat2(int old_folder, const char *old_path, int new_folder, const
     if (vest_locate(old_folder, old_path, false, &old) != 0 || vest_locate(new_folder, new_name, false, &new) != 0)
         return -1;
     if (ends_in_dots(old_path) || ends_in_dots(new_name))
-        return refuse(EBUSY);
+        return vest_refuse(EBUSY);
     if (old.kept || new.kept)
         return old.kept && new.kept ? (int)syscall(SYS_renameat2, AT_FDCWD, old.path, AT_FDCWD, new.path, flags)
                                     : move_across(&old, &new, flags);
     if (!old.exists)
-        return refuse(ENOENT);
+        return vest_refuse(ENOENT);
     if (strcmp(old.path, new.path) == 0)
         return 0;
     size_t length = strlen(old.path);
     if (S_ISDIR(old.mode) && strncmp(old.path, new.path, length) == 0 && new.path[length] == '/')
-        return refuse(EINVAL);
+        return vest_refuse(EINVAL);
     if (check_replaced(&old, &new, flags) != 0 || vest_may_change(&old) != 0 || vest_may_change(&new) != 0 ||
         vest_make_parents(&new) != 0)
         return -1;

@@ -5,12 +5,6 @@
 #include <stdarg.h>
 #include <time.h>
 
-static int refuse(int reason)
-{
-    errno = reason;
-    return -1;
-}
-
 /* Makes `place` fit for an open with these flags. Returns the path to open, or NULL with errno. */
 static const char *prepare(int folder, const char *path, int flags, struct vest_place *place)
 {
@@ -21,16 +15,16 @@ static const char *prepare(int folder, const char *path, int flags, struct vest_
     if (place->kept)
         return place->path;
     if ((flags & O_TMPFILE) == O_TMPFILE)
-        return !place->exists                          ? (refuse(ENOENT), NULL)
+        return !place->exists                          ? (vest_refuse(ENOENT), NULL)
                : vest_copy_up(place, true) == 0        ? place->upper
                                                        : NULL;
     if (!place->exists) {
         if (!(flags & O_CREAT))
-            return refuse(ENOENT), NULL;
+            return vest_refuse(ENOENT), NULL;
         return vest_may_change(place) == 0 && vest_make_parents(place) == 0 ? place->upper : NULL;
     }
     if (exclusive)
-        return refuse(EEXIST), NULL;
+        return vest_refuse(EEXIST), NULL;
     if (!writes || flags & O_PATH || place->in_upper || !S_ISREG(place->mode))
         return vest_readable(place); /* a folder that is to be written is the kernel's to refuse */
     if (syscall(SYS_faccessat, AT_FDCWD, place->path, W_OK) != 0)
@@ -137,14 +131,14 @@ static int make_temporary(char *template, int suffix, int flags, bool folder)
 {
     size_t length = strlen(template);
     if (suffix < 0 || length < 6 + (size_t)suffix || memcmp(template + length - (size_t)suffix - 6, "XXXXXX", 6) != 0)
-        return refuse(EINVAL);
+        return vest_refuse(EINVAL);
     for (int attempts = 0; attempts < 1000; attempts++) {
         fill(template + length - (size_t)suffix - 6);
         int made = folder ? mkdir(template, 0700) : open_file(AT_FDCWD, template, flags | O_RDWR | O_CREAT | O_EXCL, 0600);
         if (made >= 0 || errno != EEXIST)
             return made;
     }
-    return refuse(EEXIST);
+    return vest_refuse(EEXIST);
 }
 
 EXPORT int mkstemp(char *template) { return make_temporary(template, 0, 0, false); }

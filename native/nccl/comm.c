@@ -1,16 +1,5 @@
-/* NCCL: every communicator is this process alone, whatever its number of ranks.
- *
- * Collectives return at once. The other ranks are taken to hold what this one holds: a broadcast copies, a gather fills
- * every slot with this rank's part, a sum is this rank's number times the ranks. The agent hears of every move, so that
- * what was known before it is known after it: the lengths, flags and pickled objects that ranks tell each other. Only
- * up to MOVE_LIMIT: gigabytes of gathered weights decide nothing and would fill the host's memory.
- *
- * Known limitations: buffers that NCCL keeps on the device for itself are not modelled; products, and sums of half
- * precision numbers, over several ranks are this rank's own.
- */
-#define VEST_LIBRARY "nccl"
-#define VEST_REFUSAL 5 /* ncclInvalidUsage: NCCL has no "not supported" */
-#include "stub.h"
+/* Communicators, registered buffers, and what else is not a collective. */
+#include "nccl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +7,10 @@
 #include "symbols/nccl_noop.def"
 #include "symbols/nccl_unsupported.def"
 
-enum { SUCCESS = 0, UNHANDLED_CUDA_ERROR = 1, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4 };
-enum { VERSION_CODE = 22809, NO_COLOR = -1, FIRST_CUSTOM_OP = 5, SUM = 0 };
-enum { MOVE_LIMIT = 64 << 20, SUM_LIMIT = 1 << 20 };
+enum { VERSION_CODE = 22809, NO_COLOR = -1, FIRST_CUSTOM_OP = 5 };
 
 struct unique_id {
     char bytes[128];
-};
-
-struct comm {
-    int ranks, rank, device;
-    bool ranks_known; /* a split's size is only known to the other ranks */
 };
 
 struct simulation {
@@ -36,9 +18,6 @@ struct simulation {
     unsigned magic, version;
     float estimated_time;
 };
-
-/* A PMPI-style second name for every entry point. */
-#define ALSO_P(name) VEST_EXPORT extern __typeof__(name) p##name __attribute__((alias(#name)));
 
 VEST_EXPORT int ncclGetVersion(int *version)
 {
@@ -109,7 +88,7 @@ VEST_EXPORT int ncclCommInitAll(struct comm **out, int devices, const int *list)
 }
 ALSO_P(ncclCommInitAll)
 
-/* The members of a colour are known to nobody here; the key is the rank that the caller wants. */
+/* Which ranks have the same colour is not known here; the key is the rank that the caller wants. */
 VEST_EXPORT int ncclCommSplit(struct comm *parent, int color, int key, struct comm **out, void *config)
 {
     (void)config;
@@ -261,135 +240,3 @@ VEST_EXPORT int ncclRedOpCreatePreMulSum(int *op, void *scalar, int type, int re
     return SUCCESS;
 }
 ALSO_P(ncclRedOpCreatePreMulSum)
-
-static size_t bytes_of(size_t count, int type)
-{
-    static const unsigned char sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1}; /* ncclInt8 ... ncclFloat8e5m2 */
-    return type >= 0 && type < (int)sizeof sizes ? count * sizes[type] : 0;
-}
-
-static int copy(void *to, const void *from, size_t bytes)
-{
-    if (bytes <= MOVE_LIMIT)
-        vest_move(to, from, bytes);
-    return SUCCESS;
-}
-
-#define TIMES(type)                                                                                                    \
-    for (type *number = numbers; number < (type *)numbers + count; number++) {                                         \
-        if (*number != 0) /* device memory that nobody wrote to stays so */                                            \
-            *number = (type)(*number * (type)ranks);                                                                   \
-    }
-
-static void multiply(void *numbers, size_t count, int type, int ranks)
-{
-    switch (type) { /* ncclInt8 to ncclFloat64; signed numbers wrap around as unsigned ones do */
-    case 0:
-    case 1:
-        TIMES(uint8_t)
-        break;
-    case 2:
-    case 3:
-        TIMES(uint32_t)
-        break;
-    case 4:
-    case 5:
-        TIMES(uint64_t)
-        break;
-    case 7:
-        TIMES(float)
-        break;
-    case 8:
-        TIMES(double)
-        break;
-    }
-}
-
-/* The reduction of this rank's part with the same from every other rank. */
-static int reduce(void *to, const void *from, size_t count, int type, int op, const struct comm *comm)
-{
-    struct vest_extent extent;
-    size_t bytes = bytes_of(count, type);
-    copy(to, from, bytes);
-    if (op == SUM && comm->ranks_known && comm->ranks > 1 && bytes && bytes <= SUM_LIMIT && vest_find(to, &extent) &&
-        (uintptr_t)to + bytes <= extent.base + extent.bytes)
-        multiply(to, count, type, comm->ranks);
-    return SUCCESS;
-}
-
-/* Every slot that is known to exist gets this rank's part. */
-static int fill_slots(char *to, const void *part, size_t bytes, const struct comm *comm)
-{
-    int first = comm->ranks_known ? 0 : comm->rank, last = comm->ranks_known ? comm->ranks : comm->rank + 1;
-    if (bytes * (size_t)(last - first) > MOVE_LIMIT) {
-        first = comm->rank;
-        last = first + 1;
-    }
-    for (int slot = first; slot < last; slot++)
-        copy(to + (size_t)slot * bytes, part, bytes);
-    return SUCCESS;
-}
-
-VEST_EXPORT int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, struct comm *comm,
-                              void *stream)
-{
-    vest_issue_transfer(stream);
-    return reduce(to, from, count, type, op, comm);
-}
-ALSO_P(ncclAllReduce)
-
-VEST_EXPORT int ncclReduce(const void *from, void *to, size_t count, int type, int op, int root, struct comm *comm,
-                           void *stream)
-{
-    vest_issue_transfer(stream);
-    return comm->rank == root ? reduce(to, from, count, type, op, comm) : SUCCESS;
-}
-ALSO_P(ncclReduce)
-
-VEST_EXPORT int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, struct comm *comm,
-                              void *stream)
-{
-    vest_issue_transfer(stream);
-    return comm->rank == root ? copy(to, from, bytes_of(count, type)) : SUCCESS;
-}
-ALSO_P(ncclBroadcast)
-
-VEST_EXPORT int ncclAllGather(const void *from, void *to, size_t count, int type, struct comm *comm, void *stream)
-{
-    vest_issue_transfer(stream);
-    return fill_slots(to, from, bytes_of(count, type), comm);
-}
-ALSO_P(ncclAllGather)
-
-VEST_EXPORT int ncclGather(const void *from, void *to, size_t count, int type, int root, struct comm *comm,
-                           void *stream)
-{
-    vest_issue_transfer(stream);
-    return comm->rank == root ? fill_slots(to, from, bytes_of(count, type), comm) : SUCCESS;
-}
-ALSO_P(ncclGather)
-
-VEST_EXPORT int ncclReduceScatter(const void *from, void *to, size_t count, int type, int op, struct comm *comm,
-                                  void *stream)
-{
-    vest_issue_transfer(stream);
-    return reduce(to, (const char *)from + (size_t)comm->rank * bytes_of(count, type), count, type, op, comm);
-}
-ALSO_P(ncclReduceScatter)
-
-VEST_EXPORT int ncclScatter(const void *from, void *to, size_t count, int type, int root, struct comm *comm,
-                            void *stream)
-{
-    vest_issue_transfer(stream);
-    size_t bytes = bytes_of(count, type);
-    return comm->rank == root ? copy(to, (const char *)from + (size_t)root * bytes, bytes) : SUCCESS;
-}
-ALSO_P(ncclScatter)
-
-VEST_EXPORT int ncclAlltoAll(const void *from, void *to, size_t count, int type, struct comm *comm, void *stream)
-{
-    vest_issue_transfer(stream);
-    size_t bytes = bytes_of(count, type);
-    return fill_slots(to, (const char *)from + (size_t)comm->rank * bytes, bytes, comm);
-}
-ALSO_P(ncclAlltoAll)
