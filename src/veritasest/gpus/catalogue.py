@@ -43,10 +43,8 @@ def _rows(text: str, name: str) -> Iterator[GPU]:
             try:
                 yield _gpu(json.loads(line), architectures)
             except (ValueError, TypeError, KeyError) as error:
-                raise UsageError(
-                    f"{name}, line {number}: not a GPU: {error!r}",
-                    "each row needs the fields of those in the catalogue",
-                ) from error
+                hint = "a row needs the fields that those of the catalogue have"
+                raise UsageError(f"{name}, line {number}: not a GPU: {error!r}", hint) from error
 
 
 def _gpu(row: Mapping[str, Any], architectures: Mapping[str, Mapping[str, int]]) -> GPU:

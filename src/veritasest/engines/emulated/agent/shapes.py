@@ -22,8 +22,8 @@ _LEAVES = (str, bytes, bytearray, int, float, complex, range, type, ModuleType, 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BatchShape:
-    """`elements`: of all tensors. `quadratic_elements`: the same, each tensor times its longest dimension but the first:
-    memory that grows with the square of a length is largest there. `on_gpu`: the batch is on the GPU already."""
+    """`elements`: of all tensors. `quadratic_elements`: the same, each tensor times its longest dimension but the
+    first: memory that grows with the square of a length is largest there. `on_gpu`: the batch is on the GPU already."""
 
     signature: int
     elements: int
