@@ -50,8 +50,8 @@ benchmark: setup ## estimate every recorded job, score against the truth, rewrit
 	for kind in peaks default capacity minimum; do $(PYTHON) -m benchmarks.estimate.publish build/estimates/$$kind.jsonl || exit; done
 	$(MAKE) score
 
-score: setup ## the tables and plots from the published estimates
-	$(PYTHON) -m benchmarks.score.publish
+score: setup ## the tables and plots from the published estimates (SCORE_OPTIONS=--draft: also without a clean commit)
+	$(PYTHON) -m benchmarks.score.publish $(SCORE_OPTIONS)
 	scripts/update-readme
 
 record: setup ## on a machine with a CUDA GPU: record the truth

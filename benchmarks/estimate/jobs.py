@@ -84,7 +84,8 @@ def chosen_tasks(args: argparse.Namespace) -> list[Task]:
         todo = [task for task in todo if task.job.line in named]
     if args.published:
         todo = [task for task in todo if task.key in published]
-    return longest_first(todo, {key: row["seconds"] for key, row in published.items() if row.get("seconds")})
+    seconds = {key: row["seconds"] for key, row in published.items() if row.get("seconds")}
+    return longest_first([task for task in todo if seconds.get(task.key, 0) <= args.longest], seconds)
 
 
 def options(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -96,6 +97,7 @@ def options(argv: Sequence[str] | None) -> argparse.Namespace:
     choice.add_argument("--families", nargs="+", metavar="NAME", choices=job_lists.families(), help="job lists")
     choice.add_argument("--only", metavar="PATTERN", default="*", help="jobs like '*vgg*adam *'")
     choice.add_argument("--jobs", type=Path, metavar="FILE", help="jobs named in FILE, one per line")
+    choice.add_argument("--longest", type=float, default=math.inf, metavar="SECONDS", help="no slower before")
     choice.add_argument("--published", action="store_true", help="jobs with a published estimate of this kind")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), metavar="N", help="estimates at a time")
     parser.add_argument(

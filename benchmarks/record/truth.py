@@ -85,7 +85,7 @@ class Recorder:
         row = self.gpu.run(job, need)
         had_pressure = row.get("out_of_memory") or row.get("allocator_retries")
         if had_pressure and not (row["completed"] and row.get("reserved_bytes", need) < need):
-            # Perhaps because of the jobs beside it: once more with the GPU to itself. A job that completed with less
+            # Perhaps because of other jobs: once more with the GPU to itself. A job that completed with less
             # than its share has set a limit of its own.
             row = self.gpu.run(job, self.gpu.total_bytes)
         return row

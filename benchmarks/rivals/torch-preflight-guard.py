@@ -39,7 +39,7 @@ def estimate(job: Job) -> int:
         max_vram="140GiB",
         example_input=first,
     )
-    if job.optimizer == "muon":  # unknown to it, and taken for AdamW: Lion has as many states
+    if job.optimizer == "muon":  # unknown to it, and treated as AdamW: Lion has as many states
         guard.config = guard.config.replace(optimizer=OptimizerKind.LION)
     if guard.activation_source != "measured":
         raise NoEstimateError("the forward pass could not be measured on the meta device")

@@ -52,7 +52,7 @@ static void *next(const char *name)
     if (!function)                                                                                                     \
         function = (type *)next(#name);
 
-/* With the lock held. NULL: nobody asked for a log. */
+/* With the lock held. NULL: no log was requested. */
 static FILE *log_file(void)
 {
     const char *path = getenv("LOG_PLANS");

@@ -1,9 +1,9 @@
-"""What the CUDA context and libraries take for themselves, step by step, alone on the device.
+"""CUDA context and library overhead, step by step, with nothing else on the device.
 
     python -m benchmarks.workspaces.record_libraries > benchmarks/workspaces/truth/h200_libraries.jsonl
 
-Runs on a GPU and on the emulated device. A line holds the bytes that are gone from the device though PyTorch's
-allocator does not hold them; the first says where they come from.
+Runs on a GPU and on the emulated device. A line has the bytes that are missing from the device though PyTorch's
+allocator does not hold them; the first line is the provenance.
 """
 
 import json

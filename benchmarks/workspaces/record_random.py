@@ -2,7 +2,7 @@
 
     python -m benchmarks.workspaces.record_random OUT.jsonl
 
-Stands alone: needs torch and a GPU, nothing else. The first line tells the GPU and the versions. Every other line is
+Needs only torch and a GPU. The first line has the GPU and the versions. Every other line is
 one call: its first and last values, a CRC32 of all bytes in logical order, the sum, and the generator's offset
 afterwards. Inputs follow a formula (`weights`), so that the reader can make them again.
 """

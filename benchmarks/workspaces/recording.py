@@ -1,6 +1,6 @@
-"""What the recorders share: bound library functions, a checked status, JSON lines with their provenance first.
+"""Shared by the recorders: bound library functions, a checked status, JSON lines with their provenance first.
 
-A recorder asks the installed libraries for sizes on a real GPU and writes down what they say; it decides nothing.
+A recorder asks the installed libraries for sizes on a real GPU and writes the answers, without any judgement.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class RefusedError(Exception):
 
 
 def load(soname: str) -> ctypes.CDLL:
-    """By name, as PyTorch has loaded it; a library that it loads only when needed, out of the wheel beside it."""
+    """By name, as PyTorch has loaded it; otherwise from its wheel, since PyTorch loads some only when needed."""
     try:
         return ctypes.CDLL(soname)
     except OSError:
@@ -61,7 +61,7 @@ def load(soname: str) -> ctypes.CDLL:
 
 
 class Library:
-    """Functions of a library that PyTorch has loaded; an interposer in front of it is preferred, as for PyTorch."""
+    """Functions of a library that PyTorch has loaded; a preloaded library goes first, as it does for PyTorch."""
 
     def __init__(self, name: str) -> None:
         self._places = [ctypes.CDLL(None), load(SONAMES[name])]
@@ -124,7 +124,7 @@ def attempt(answers: dict[str, object], name: str, ask: Callable[[], object]) ->
 
 
 def shuffled(configurations: Iterable[Config], seed: int = 1) -> list[Config]:
-    """In a fixed random order, so that a run cut short by its time limit still holds some of everything."""
+    """In a fixed random order, so that a run cut short by its time limit still has some of everything."""
     ordered = list(configurations)
     random.Random(seed).shuffle(ordered)
     return ordered
@@ -184,7 +184,7 @@ def record(path: Path, configurations: list[Config], ask: Ask, *, limit_s: float
             except RefusedError as error:
                 refused += 1
                 answers = {"status": error.status, "refused_by": error.call}
-            except RuntimeError as error:  # PyTorch's own: out of memory, a shape it does not take
+            except RuntimeError as error:  # from PyTorch: out of memory, an unsupported shape
                 refused += 1
                 answers = {"status": -1, "refused_by": str(error).splitlines()[0]}
             file.write(json.dumps({**configuration, **answers}) + "\n")
@@ -212,7 +212,7 @@ def run(
     start: Callable[[], Ask],
     argv: list[str] | None,
 ) -> int:
-    """The whole of a recorder's `main`: `start` is called on the GPU and gives the function that asks."""
+    """A recorder's `main`: `start` is called on the GPU and returns the function that asks for one size."""
     options = parse(description, argv)
     if options.dry_run:
         for configuration in configurations:

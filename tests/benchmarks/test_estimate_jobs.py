@@ -114,7 +114,12 @@ def test_nothing_starts_after_the_deadline_and_the_next_call_continues(
 
 @pytest.mark.parametrize(
     ("options", "estimated"),
-    [(["--published"], {"long.py", "short.py"}), (["--only", "n*"], {"new.py"}), (["--jobs"], {"short.py", "new.py"})],
+    [
+        (["--published"], {"long.py", "short.py"}),
+        (["--only", "n*"], {"new.py"}),
+        (["--jobs"], {"short.py", "new.py"}),
+        (["--longest", "6"], {"short.py", "new.py"}),
+    ],
 )
 def test_options_choose_jobs(three_jobs: list[str], tmp_path: Path, options: list[str], estimated: set[str]) -> None:
     (tmp_path / "jobs.txt").write_text("# comment\n[section]\nshort.py\nnew.py\n")

@@ -9,6 +9,8 @@ import pytest
 from benchmarks import provenance
 from benchmarks.estimate import publish
 from benchmarks.estimate.results_file import ResultsFile
+from benchmarks.estimate.tasks import Task
+from benchmarks.job_lists import Job
 from benchmarks.json_lines import read_lines, rows
 from benchmarks.published_estimates import read_estimates, read_provenance
 
@@ -73,8 +75,11 @@ def test_rows_without_one_clean_commit_are_not_published(tmp_path: Path, commits
     assert not (tmp_path / "results").exists()
 
 
-def test_incomplete_evaluation_is_not_published(tmp_path: Path) -> None:
-    results_of(tmp_path / "all.jsonl", [row("a.py"), row("b.py")])
+def test_incomplete_evaluation_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """b.py and c.py are missing, but c.py is no longer listed."""
+    listed = [Task(Job(line, "tests")) for line in ("a.py", "b.py")]
+    monkeypatch.setattr(publish, "tasks_of", lambda _: listed)
+    results_of(tmp_path / "all.jsonl", [row("a.py"), row("b.py"), row("c.py")])
     results_of(tmp_path / "part.jsonl", [row("a.py")])
     publish.main([str(tmp_path / "all.jsonl")], tmp_path / "results")
     with pytest.raises(SystemExit, match=r"1 published jobs are missing, the first: b\.py"):
