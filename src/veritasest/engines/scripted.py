@@ -49,7 +49,7 @@ class Script:
 
     def __init__(self) -> None:
         given = settings.load()
-        self.run = given.run
+        self.run = given.run()
         self.limit_bytes = float("inf") if self.run.limit_bytes is None else self.run.limit_bytes
         self.trace = TraceWriter(given.trace)
         self._reserved_bytes = 0

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import MISSING, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
-
-from veritasest.spec.codec import to_plain
 
 if TYPE_CHECKING:
     from veritasest.trace.events import Event, Header
@@ -22,6 +19,8 @@ class TraceWriter:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def header(self, header: Header) -> None:
+        from veritasest.spec.codec import to_plain
+
         self._line({"kind": "header", **to_plain(header)})
 
     def write(self, event: Event) -> None:
@@ -51,9 +50,12 @@ class TraceWriter:
 def _given(event: Event) -> dict[str, Any]:
     """The fields that differ from their defaults: a reader fills in the others."""
     values = ((name, getattr(event, name), default) for name, default in _own_fields(cast("Any", type(event))))
-    return {name: value for name, value, default in values if default is MISSING or value != default}
+    return {name: value for name, value, default in values if value != default}
 
 
 @cache
 def _own_fields(kind: Any) -> tuple[tuple[str, Any], ...]:
+    """Without a default: MISSING, which no value is equal to."""
+    from dataclasses import fields
+
     return tuple((field.name, field.default) for field in fields(kind) if field.name not in ("pid", "t"))

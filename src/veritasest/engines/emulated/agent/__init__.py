@@ -18,7 +18,6 @@ from typing import Any
 
 from veritasest.engines.emulated.agent import failures, guard, settings, uploads
 from veritasest.engines.emulated.agent.imports import after_import
-from veritasest.spec.run import RunSpec
 from veritasest.trace.writer import TraceWriter
 
 
@@ -28,12 +27,12 @@ def start() -> None:
     trace = TraceWriter(given.trace)
     guard.use(trace)
     failures.watch(trace)
-    after_import("torch", partial(_watch, trace, given.run))
+    after_import("torch", partial(_watch, trace, given))
     uploads.install(layer=given.layer)
 
 
 @guard.guarded("the start of the agent")
-def _watch(trace: TraceWriter, run: RunSpec, torch: Any) -> None:
+def _watch(trace: TraceWriter, given: settings.Settings, torch: Any) -> None:
     from veritasest.engines.emulated.agent.recorder import Recorder
 
-    Recorder(torch=torch, trace=trace, run=run).install()
+    Recorder(torch=torch, trace=trace, run=given.run()).install()

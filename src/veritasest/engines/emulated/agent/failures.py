@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from veritasest.engines.emulated.agent import frames
 from veritasest.engines.emulated.agent.guard import guarded, type_name
-from veritasest.trace.events import JobException, OwnError
-from veritasest.trace.writer import TraceWriter
+
+if TYPE_CHECKING:
+    from veritasest.trace.writer import TraceWriter
 
 
 def watch(trace: TraceWriter) -> None:
@@ -17,6 +19,8 @@ def watch(trace: TraceWriter) -> None:
 
     @guarded("the record of the job's exception")
     def note(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
+        from veritasest.trace.events import JobException, OwnError
+
         place = frames.of_traceback(tb)
         name, message = type_name(kind), (str(error).splitlines() or [""])[0]
         may_be_ours = issubclass(kind, Exception) and not kind.__name__.endswith("OutOfMemoryError")

@@ -14,10 +14,11 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from veritasest.trace.events import OwnError
-from veritasest.trace.writer import TraceWriter
+if TYPE_CHECKING:
+    from veritasest.trace.events import OwnError
+    from veritasest.trace.writer import TraceWriter
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -104,6 +105,8 @@ def report(where: str, error: BaseException) -> None:
 
 def describe(where: str, error: BaseException) -> OwnError:
     """The line is the innermost one of ours."""
+    from veritasest.trace.events import OwnError
+
     package = __name__.partition(".")[0]
     frames = [
         (frame.f_code.co_filename, line)

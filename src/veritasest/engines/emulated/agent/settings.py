@@ -1,28 +1,35 @@
-"""The settings of the run, as the launcher wrote them into one document (see docs: environment variables)."""
+"""The settings of the run, as the launcher wrote them into one document (docs: environment variables).
+
+Read at the start of every Python process of the job. What needs more imports waits until PyTorch is used.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from veritasest.spec.codec import from_plain
-from veritasest.spec.run import RunSpec
+if TYPE_CHECKING:
+    from veritasest.spec.run import RunSpec
 
 VARIABLE = "VERITASEST_RUN"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Settings:
     """`layer`: the folder of the interposer's private file layer, None where there is none."""
 
-    trace: str
-    layer: str | None
-    run: RunSpec
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.trace: str = document["native"]["trace"]
+        self.layer: str | None = document["native"].get("layer")
+        self._run = document["run"]
+
+    def run(self) -> RunSpec:
+        from veritasest.spec.codec import from_plain
+        from veritasest.spec.run import RunSpec
+
+        return from_plain(RunSpec, self._run)
 
 
 def load() -> Settings:
     with open(os.environ[VARIABLE], encoding="utf-8", errors="surrogateescape") as file:
-        document = json.load(file)
-    native = document["native"]
-    return Settings(trace=native["trace"], layer=native.get("layer"), run=from_plain(RunSpec, document["run"]))
+        return Settings(json.load(file))
