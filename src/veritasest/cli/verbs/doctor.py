@@ -20,7 +20,7 @@ from veritasest.api import estimate
 from veritasest.cli.parser import Parser
 from veritasest.engines.emulated.build import inspect_build
 from veritasest.engines.emulated.libraries import installed
-from veritasest.engines.emulated.support import TESTED, minor_version
+from veritasest.engines.emulated.support import is_tested, tested_versions
 from veritasest.errors import UnsupportedEnvironment, VeritasEstError
 from veritasest.launch import resolve
 from veritasest.spec.enums import Verdict
@@ -84,7 +84,7 @@ def _libraries() -> str:
 def _torch() -> str:
     python = resolve(["-c", ""], cwd=Path.cwd(), env=os.environ).command[0]
     build = inspect_build(python, cwd=Path.cwd(), env=os.environ)
-    tested = "tested" if minor_version(build.version) in TESTED else f"not tested; tested: {', '.join(TESTED)}"
+    tested = "tested" if is_tested(build.version) else f"not tested; tested: {', '.join(tested_versions())}"
     return f"{build.version} in {build.python} ({tested})"
 
 

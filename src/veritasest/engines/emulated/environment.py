@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from veritasest.engines.emulated.build import TorchBuild
 from veritasest.engines.emulated.libraries import Installation
 from veritasest.engines.emulated.settings import DEFAULT_CUDA, machine_code
-from veritasest.engines.emulated.support import TESTED, cuda_major, minor_version
+from veritasest.engines.emulated.support import cuda_major, is_tested, tested_versions
 from veritasest.spec.gpu import GPU
 
 DEVICE_COUNT = 1
@@ -34,8 +34,8 @@ def child_environment(installation: Installation, build: TorchBuild | None, base
 def device_warnings(gpu: GPU, build: TorchBuild | None, base: Mapping[str, str]) -> tuple[str, ...]:
     """What the user should know about this combination of GPU, PyTorch and environment."""
     warnings = []
-    if build and minor_version(build.version) not in TESTED:
-        tested = ", ".join(TESTED)
+    if build and not is_tested(build.version):
+        tested = ", ".join(tested_versions())
         warnings.append(f"torch {build.version} has not been tested with VeritasEst (tested: {tested}); continuing")
     if build and machine_code(gpu, build) is None:
         warnings.append(

@@ -1,19 +1,43 @@
-"""Which PyTorch builds are known to work, and what machine code they carry."""
+"""Which PyTorch builds are supported: one row per version."""
 
 from __future__ import annotations
 
-# Minor version -> what it was tested with.
-TESTED = {"2.11": "2.11.0+cu130, the build of the recorded H200 jobs"}
+from dataclasses import dataclass
 
 CUDA_MAJORS = (12, 13)
 OLDEST_PYTHON = (3, 10)
 
-# The compute capabilities the official builds are compiled for (torch.cuda.get_arch_list()). 2.11 with CUDA 13.0
-# was read from the build itself; the others are assumed.
-_ARCHITECTURES: dict[tuple[str, str], tuple[int, ...]] = {
-    ("2.11", "13.0"): (75, 80, 86, 90, 100, 120),
-}
-_BY_CUDA_MAJOR = {12: (70, 75, 80, 86, 90, 100, 120), 13: (75, 80, 86, 90, 100, 120)}
+
+@dataclass(frozen=True, kw_only=True)
+class TorchVersion:
+    """`architectures`: the compute capabilities that the official build has machine code for
+    (torch.cuda.get_arch_list()). `evidence`: what the version was tested with."""
+
+    torch: str
+    cuda: str
+    architectures: tuple[int, ...]
+    evidence: str
+
+
+TESTED = (
+    TorchVersion(
+        torch="2.11",
+        cuda="13.0",
+        architectures=(75, 80, 86, 90, 100, 120),
+        evidence="2.11.0+cu130, the build of the recorded H200 jobs",
+    ),
+)
+
+# Of versions that were not tested: assumed to be as for others with the same CUDA.
+_ASSUMED_ARCHITECTURES = {12: (70, 75, 80, 86, 90, 100, 120), 13: (75, 80, 86, 90, 100, 120)}
+
+
+def tested_versions() -> tuple[str, ...]:
+    return tuple(row.torch for row in TESTED)
+
+
+def is_tested(version: str) -> bool:
+    return minor_version(version) in tested_versions()
 
 
 def minor_version(version: str) -> str:
@@ -27,15 +51,15 @@ def cuda_major(cuda: str) -> int:
 
 
 def architectures(torch_version: str, cuda: str) -> tuple[int, ...]:
-    known = _ARCHITECTURES.get((minor_version(torch_version), cuda))
-    return known or _BY_CUDA_MAJOR[cuda_major(cuda)]
+    for row in TESTED:
+        if (row.torch, row.cuda) == (minor_version(torch_version), cuda):
+            return row.architectures
+    return _ASSUMED_ARCHITECTURES[cuda_major(cuda)]
 
 
 def binary_for(cc: int, available: tuple[int, ...]) -> int | None:
-    """The machine code a GPU of capability `cc` would load: the newest of its own major version, as the loader does.
-
-    None when the build carries none that it could run.
-    """
+    """The machine code a GPU of compute capability `cc` would load: the newest of its own major version, as the loader
+    does. None if the build has none that it could run."""
     usable = [arch for arch in available if arch // 10 == cc // 10 and arch <= cc]
     return max(usable, default=None)
 
