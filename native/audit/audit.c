@@ -1,11 +1,11 @@
 /* Keeps the real libraries out: a loader audit module (LD_AUDIT, see rtld-audit(7)).
  *
- * The stand-ins are preloaded under the real libraries' names, which settles every dependency by name. But PyTorch also
+ * The stand-ins are preloaded under the real libraries' names, which satisfies every dependency by name. But PyTorch also
  * opens the real files by their full path when it is imported. They would do no harm, being searched after the
- * stand-ins, yet cost over 200 MB of the host's memory; and on a machine with a driver nothing should open it. So a
- * path whose last part is the name of a preloaded stand-in leads to the stand-in.
+ * stand-ins, but cost over 200 MB of the host's memory; and on a machine with a driver nothing should open it. So a path
+ * whose last part is the name of a preloaded stand-in is replaced by the stand-in's.
  *
- * Where the job's files are held back by the interposer (files/), a library that the job has compiled is in the layer.
+ * Where the interposer (files/) protects the user's files, a library that the job has compiled is in the layer.
  */
 #define _GNU_SOURCE
 #include "../core/settings.h"
@@ -38,10 +38,10 @@ unsigned la_version(unsigned version)
     return version;
 }
 
-/* The copy of a path in the layer, if there is one. The loader makes a copy of it. */
+/* The path in the layer, if it exists there. The loader copies the text. */
 static char *in_layer(const char *name)
 {
-    static char path[PATH_MAX]; /* the loader asks under its lock */
+    static char path[PATH_MAX]; /* the loader calls us under its lock */
     if (!layer || *name != '/' || snprintf(path, sizeof path, "%s%s", layer, name) >= (int)sizeof path)
         return NULL;
     return access(path, R_OK) == 0 ? path : NULL;

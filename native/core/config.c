@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The H200 the project measures on: what a process sees when it loads the stand-ins by hand, without the launcher. */
+/* The H200 of the catalogue (a test compares them): for a process that loads the stand-ins without the launcher. */
 static struct vest_gpu gpu = {
     .name = "NVIDIA H200",
     .count = 1,
@@ -89,7 +89,7 @@ static void set_field(const char *field, const char *value)
         char *end;
         errno = 0;
         uint64_t number = strtoull(value, &end, 10);
-        /* strtoull() itself would let pass a sign, leading space and what it had to clip. */
+        /* strtoull() itself accepts a sign, leading space and numbers that are too large. */
         if (*value < '0' || *value > '9' || *end || errno || !set_number(field, number))
             refuse("an unknown setting of the GPU, or a bad number", field);
     }

@@ -1,9 +1,9 @@
 /* Contents of device memory: real where it is cheap, zeros elsewhere.
  *
  * Kernels do not run, so most device memory is never written; it stays unbacked and reads as zeros. Copies and fills of
- * up to COPY_LIMIT really happen, so that what was copied in comes out again, until RESIDENT_LIMIT of host memory is in
- * use; from then on only small ones do. Which 64 KiB granules hold anything is kept in a bitmap, so that moving
- * never-written memory about (most of a training step's device-to-device copies) costs nothing.
+ * up to COPY_LIMIT really happen, so that what was copied to the device can be read back, until RESIDENT_LIMIT of host
+ * memory is in use; from then on only small ones do. A bitmap knows which 64 KiB units were written, so that copying
+ * memory that never was (most of a training step's device-to-device copies) costs nothing.
  *
  * The agent computes some values on the CPU, right in device memory: it claims the bytes first. It may lift the limits.
  */
@@ -18,20 +18,20 @@
 
 #define COPY_LIMIT (64ull << 20)
 #define SMALL_COPY (16ull << 20)
-#define SMALLEST_COPY (1ull << 20) /* small, under a limit that was asked for */
+#define SMALLEST_COPY (1ull << 20) /* the same under vest_content_limit */
 #define RESIDENT_LIMIT (1ull << 30)
 #define LONGEST_ANSWER 8
-#define GRANULE (64ull << 10)
+#define BACKING_UNIT (64ull << 10) /* what is written is tracked in these */
 #define PAGE 4096ull
 #define ADDRESS_BITS 47
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 pthread_mutex_t vest_content_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint8_t *written; /* one bit a granule */
-static uint64_t resident_granules;
+static uint8_t *written; /* one bit per unit */
+static uint64_t resident_units;
 static uint64_t copy_limit = COPY_LIMIT, resident_limit = RESIDENT_LIMIT, small_copy = SMALL_COPY;
 
-/* What the calling thread's next reads of one number find; see vest_answer_reads. */
+/* What the calling thread reads instead of one number; see vest_answer_reads. */
 static _Thread_local struct {
     bool on;
     int64_t value;
@@ -40,7 +40,7 @@ static _Thread_local bool dropping; /* see vest_drop_copies */
 
 static void map_bitmap(void)
 {
-    size_t bytes = (1ull << ADDRESS_BITS) / GRANULE / 8;
+    size_t bytes = (1ull << ADDRESS_BITS) / BACKING_UNIT / 8;
     written = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (written == MAP_FAILED) {
         perror("veritasest: cannot map the table of written device memory");
@@ -48,39 +48,39 @@ static void map_bitmap(void)
     }
 }
 
-static uint64_t granule_of(uintptr_t address) { return address / GRANULE; }
-static bool is_set(uint64_t granule) { return written[granule / 8] >> (granule % 8) & 1; }
+static uint64_t unit_of(uintptr_t address) { return address / BACKING_UNIT; }
+static bool is_set(uint64_t unit) { return written[unit / 8] >> (unit % 8) & 1; }
 
-/* Both take the lock's protection for granted. */
+/* Called with the lock held, as the next two are. */
 static bool any_written(const void *address, size_t bytes)
 {
-    uint64_t last = granule_of((uintptr_t)address + bytes - 1);
-    for (uint64_t granule = granule_of((uintptr_t)address); granule <= last; granule++)
-        if (is_set(granule))
+    uint64_t last = unit_of((uintptr_t)address + bytes - 1);
+    for (uint64_t unit = unit_of((uintptr_t)address); unit <= last; unit++)
+        if (is_set(unit))
             return true;
     return false;
 }
 
 static void mark(const void *address, size_t bytes)
 {
-    uint64_t last = granule_of((uintptr_t)address + bytes - 1);
-    for (uint64_t granule = granule_of((uintptr_t)address); granule <= last; granule++) {
-        if (is_set(granule))
+    uint64_t last = unit_of((uintptr_t)address + bytes - 1);
+    for (uint64_t unit = unit_of((uintptr_t)address); unit <= last; unit++) {
+        if (is_set(unit))
             continue;
-        written[granule / 8] |= (uint8_t)(1u << (granule % 8));
-        resident_granules++;
+        written[unit / 8] |= (uint8_t)(1u << (unit % 8));
+        resident_units++;
     }
 }
 
 static void unmark(const void *address, size_t bytes)
 {
-    uint64_t first = granule_of((uintptr_t)address + GRANULE - 1);
-    uint64_t end = granule_of((uintptr_t)address + bytes);
-    for (uint64_t granule = first; granule < end; granule++) {
-        if (!is_set(granule))
+    uint64_t first = unit_of((uintptr_t)address + BACKING_UNIT - 1);
+    uint64_t end = unit_of((uintptr_t)address + bytes);
+    for (uint64_t unit = first; unit < end; unit++) {
+        if (!is_set(unit))
             continue;
-        written[granule / 8] &= (uint8_t)~(1u << (granule % 8));
-        resident_granules--;
+        written[unit / 8] &= (uint8_t)~(1u << (unit % 8));
+        resident_units--;
     }
 }
 
@@ -113,7 +113,7 @@ void vest_content_forget(void *address, uint64_t bytes)
     pthread_mutex_unlock(&vest_content_lock);
 }
 
-/* Only memory inside live allocations may be touched: the rest of a range belongs to nobody. */
+/* Only memory inside live allocations may be touched. */
 static bool is_live(const void *address, size_t bytes)
 {
     struct vest_extent extent;
@@ -129,10 +129,10 @@ static bool is_live(const void *address, size_t bytes)
     return true;
 }
 
-/* Whether `bytes` more of device memory may be backed by the host; books them if so. */
+/* Whether the host may back `bytes` more of device memory; counts them if so. */
 static bool may_write(const void *to, size_t bytes)
 {
-    if (bytes > copy_limit || (bytes > small_copy && resident_granules * GRANULE + bytes > resident_limit))
+    if (bytes > copy_limit || (bytes > small_copy && resident_units * BACKING_UNIT + bytes > resident_limit))
         return false;
     mark(to, bytes);
     return true;
@@ -162,9 +162,9 @@ void vest_copy(void *to, const void *from, size_t bytes)
         memmove(to, from, bytes);
         return;
     }
-    const void *dead = to_device && !is_live(to, bytes) ? to : from_device && !is_live(from, bytes) ? from : NULL;
-    if (dead) {
-        vest_log_misuse("copy to or from device memory that is not allocated", (uintptr_t)dead);
+    const void *freed = to_device && !is_live(to, bytes) ? to : from_device && !is_live(from, bytes) ? from : NULL;
+    if (freed) {
+        vest_log_misuse("copy to or from device memory that is not allocated", (uintptr_t)freed);
         return;
     }
     pthread_once(&once, map_bitmap);
@@ -217,7 +217,7 @@ void vest_content_limit(uint64_t bytes)
 uint64_t vest_content_bytes(void)
 {
     pthread_mutex_lock(&vest_content_lock);
-    uint64_t bytes = resident_granules * GRANULE;
+    uint64_t bytes = resident_units * BACKING_UNIT;
     pthread_mutex_unlock(&vest_content_lock);
     return bytes;
 }

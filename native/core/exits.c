@@ -1,7 +1,7 @@
 /* How the processes that use the device end: by exit() or _exit(), with which code, or killed by another of the run.
  *
- * Nothing else tells: a worker's parent need not look at its exit code, and multiprocessing leaves its forked children by
- * os._exit(), past Python's own exit handlers. A process that leaves no such record died by itself, of a signal.
+ * Nothing else records it: a worker's parent need not look at its exit code, and multiprocessing ends its forked children
+ * by os._exit(), past Python's own exit handlers. A process without such a record was ended by a signal.
  */
 #include "memory.h"
 #include "vest.h"
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static pid_t watched; /* this process, if it used the device; a child begins with its parent's id, which is not its own */
+static pid_t watched; /* this process's id, if it used the device; a forked child still has its parent's here */
 
 static void note_exit(int status, void *unused)
 {

@@ -1,4 +1,4 @@
-/* Pinned and registered host memory: a short list, so that pointer queries can tell it from pageable memory. */
+/* Pinned and registered host memory: a short list, so that pointer queries distinguish it from pageable memory. */
 #include "memory.h"
 #include "vest.h"
 
@@ -28,7 +28,7 @@ static bool add(void *address, size_t bytes, bool ours)
     return true;
 }
 
-/* Takes the region that starts at `address` off the list; its size, or 0. */
+/* Removes the region that starts at `address` from the list; its size, or 0. */
 static size_t take(void *address, bool ours)
 {
     size_t bytes = 0;

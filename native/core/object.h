@@ -1,4 +1,4 @@
-/* Handles and descriptors of the maths libraries: made, destroyed, their settings remembered.
+/* Handles and descriptors of the maths libraries: created, destroyed, their settings kept.
  *
  * Included after the library's own status numbers: SUCCESS, ALLOC_FAILED, INVALID_VALUE, and for SETTING also
  * NOT_INITIALIZED.
@@ -24,7 +24,7 @@ static inline int destroy(void *object)
     return SUCCESS;
 }
 
-/* A setting of the handle: what was set is what is given back. */
+/* A setting of the handle: the getter returns what was set. */
 #define SETTING(setter, getter, type, field)                                                                           \
     VEST_EXPORT int setter(struct handle *handle, type value)                                                          \
     {                                                                                                                  \

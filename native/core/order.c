@@ -1,4 +1,4 @@
-/* What the host may know to be finished.
+/* When the host finds work complete.
  *
  * By default every event is complete at once, as on a GPU under CUDA_LAUNCH_BLOCKING=1. Without that the host runs ahead of
  * the device, and PyTorch's allocator gets a block that other streams have used (record_stream) back only when it finds
@@ -7,11 +7,11 @@
  *
  * Each stream with work is a lane, and its work is numbered. An event is a lane and a number. That work n of a lane is done
  * means that all before it is, and every event that the lane was to wait for until then. Kernels that were issued earlier, in
- * whichever lane, are done by then, too: the device begins with what it got first. Not so transfers from and to the host and
- * between GPUs, which have engines and buses of their own: a lane with any of them is in order with others by events alone.
+ * any lane, are done by then: the device begins with what it got first. That is not true of transfers from and to the host
+ * and between GPUs, which have their own engines and buses: a lane with any of them is ordered by events alone.
  *
- * Known limitations: streams that synchronise with the legacy default stream share its lane, so two of them are ordered among
- * each other, too. Library calls count as one launch each, on the stream that their thread used last.
+ * Known limitations: streams that synchronise with the legacy default stream share its lane, so two of them are also ordered
+ * with each other. Library calls count as one launch each, on the stream that their thread used last.
  */
 #define _GNU_SOURCE /* dladdr */
 #include "memory.h"
@@ -31,7 +31,7 @@
 /* Launches that wait in a stream before the next blocks the host: 1,024 on current drivers. */
 #define QUEUE 1024
 
-/* A loop that asks for an event or a stream until it is complete must end, as time passes on a GPU. */
+/* A loop that queries an event or a stream until it is complete must end, as it does on a GPU. */
 #define MOST_POLLS 100
 #define MOST_POLLING_MS 100
 
@@ -198,7 +198,7 @@ void vest_synchronize(void)
     pthread_mutex_unlock(&vest_stream_lock);
 }
 
-/* The host waits for a copy to pageable memory: it goes through a buffer that the driver empties. */
+/* The host waits for a copy to pageable memory, which the driver makes through a buffer. */
 void vest_copy_issued(const void *to, const void *from, struct vest_stream *stream)
 {
     if (!events_are_late())
@@ -232,7 +232,7 @@ static bool polled_long_enough(double *since_ms, unsigned *polls)
 }
 
 /* PyTorch's caching allocator for device memory is in libc10_cuda, the one for pinned memory, event.query() and NCCL's
- * watchdog are not. It asks for events of blocks that another stream has used, and for no others. */
+ * watchdog are not. It queries events of blocks that another stream has used, and no others. */
 static bool is_device_allocator(const void *caller)
 {
     static _Thread_local const void *last;

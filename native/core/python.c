@@ -1,12 +1,12 @@
 /* Starts the agent in a Python interpreter that did not do so itself.
  *
  * The agent comes as a `sitecustomize` module on PYTHONPATH, which `python -I`, `-E` and `-S` do not look at, nor does
- * every program that embeds Python. We are preloaded in any case. When PyTorch's GPU code is loaded, in the middle of
- * `import torch`, we ask the interpreter for a pending call: its main thread makes it between two instructions of Python,
- * and the agent waits for the end of the import as ever.
+ * every program that embeds Python. The stand-ins are preloaded in any case. When PyTorch's GPU code is loaded, in the
+ * middle of `import torch`, they ask the interpreter for a pending call: its main thread makes it between two instructions
+ * of Python, and the agent waits for the end of the import as usual.
  *
- * Not by an audit hook added before the interpreter is initialised: Python 3.9 to 3.13 abort at exit if the allocator
- * changes in between (`-X dev`, PYTHONMALLOC=debug).
+ * An audit hook added before the interpreter is initialised is no alternative: Python 3.9 to 3.13 abort at exit if the
+ * allocator changes in between (`-X dev`, PYTHONMALLOC=debug).
  *
  * Known limitation: a program that imports torch in a thread while its main thread waits for it gets the agent when the
  * wait is over.
@@ -60,5 +60,5 @@ void vest_start_agent(void)
     if (!home || !*home || !trace || !*trace || !is_initialized || !add_call || !is_initialized())
         return;
     if (!__atomic_exchange_n(&asked, 1, __ATOMIC_RELAXED) && add_call(start_agent, NULL) != 0)
-        __atomic_store_n(&asked, 0, __ATOMIC_RELAXED); /* the queue was full; there are more libraries to come */
+        __atomic_store_n(&asked, 0, __ATOMIC_RELAXED); /* the queue was full: the next library tries again */
 }

@@ -1,12 +1,11 @@
-/* Books that all processes of a run share: what each holds on each device, so that they compete for one device's memory
- * as they would on the GPU.
+/* A file that all processes of a run share: how much device memory each of them holds, so that they compete for it as they
+ * would on the GPU.
  *
- * The engine makes the file (setting `books`, read by engines/emulated/accounting.py); every process that uses the
- * device maps it and
- * owns one slot. Any process may be killed at any instruction: a slot holds nothing but its owner's own numbers, the lock
- * names its owner, and both are taken from a process that no longer lives. Without the file a process is alone.
+ * The engine makes the file (setting `books`) and reads it; every process that uses the device maps it and owns one slot.
+ * Any process may be killed at any instruction: a slot has its owner's numbers only, the lock names its owner, and both are
+ * reclaimed from a process that no longer exists. Without the file a process is alone.
  *
- * Known limitations: processes in different PID namespaces cannot tell whether the others live; cudaIpc memory is counted
+ * Known limitations: processes in different PID namespaces do not see whether the others live; cudaIpc memory is counted
  * where it was allocated.
  */
 #include "memory.h"
@@ -25,35 +24,35 @@
 
 struct slot {
     uint64_t process; /* 0: free */
-    uint64_t started; /* in clock ticks since boot: tells a process from a later one with the same id */
+    uint64_t started; /* in clock ticks since boot: distinguishes a process from a later one with the same id */
     struct vest_held held[VEST_MAX_DEVICES];
 };
 
-struct books {
+struct shared_file {
     uint64_t lock;  /* process << 32 | slot + 1 of its owner; 0: free */
-    uint64_t slots; /* how many were ever taken */
+    uint64_t slots; /* how many have ever been in use */
     uint64_t unused[6];
     struct slot slot[];
 };
 
-/* Far below the address ranges that stand for device memory, so that their order is not disturbed. A hint only. */
+/* Far below the addresses of device memory, whose order it must not change. Only a hint. */
 #define WHERE ((void *)0x100000000000ull)
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct books *books;
+static struct shared_file *shared;
 static uint64_t capacity;
 static struct slot *mine;
 
-static void map_books(void)
+static void map_file(void)
 {
     const char *path = vest_setting("books");
     int file = path && *path ? open(path, O_RDWR | O_CLOEXEC) : -1;
     struct stat known;
-    if (file >= 0 && fstat(file, &known) == 0 && known.st_size > (off_t)(sizeof *books + sizeof(struct slot))) {
+    if (file >= 0 && fstat(file, &known) == 0 && known.st_size > (off_t)(sizeof *shared + sizeof(struct slot))) {
         void *start = mmap(WHERE, (size_t)known.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         if (start != MAP_FAILED) {
-            books = start;
-            capacity = ((uint64_t)known.st_size - sizeof *books) / sizeof(struct slot);
+            shared = start;
+            capacity = ((uint64_t)known.st_size - sizeof *shared) / sizeof(struct slot);
         }
     }
     if (file >= 0)
@@ -92,7 +91,7 @@ static bool look_up(uint64_t process, char *state, long *threads, uint64_t *star
     return true;
 }
 
-/* A zombie holds no memory any more, unless only its first thread has ended. */
+/* A zombie holds no memory, unless only its first thread has ended. */
 static bool lives(uint64_t process, uint64_t started)
 {
     char state = '?';
@@ -108,7 +107,7 @@ static bool lives(uint64_t process, uint64_t started)
 static bool owner_lives(uint64_t owner)
 {
     uint64_t process = owner >> 32, index = owner & UINT32_MAX;
-    struct slot *slot = index ? &books->slot[index - 1] : NULL;
+    struct slot *slot = index ? &shared->slot[index - 1] : NULL;
     return lives(process, slot && load(&slot->process) == process ? load(&slot->started) : 0);
 }
 
@@ -117,33 +116,33 @@ static bool owner_lives(uint64_t owner)
 
 static void lock(void)
 {
-    uint64_t self = (uint64_t)getpid() << 32 | (mine ? (uint64_t)(mine - books->slot) + 1 : 0);
-    for (unsigned spins = 1; !replace(&books->lock, 0, self); spins++) {
+    uint64_t self = (uint64_t)getpid() << 32 | (mine ? (uint64_t)(mine - shared->slot) + 1 : 0);
+    for (unsigned spins = 1; !replace(&shared->lock, 0, self); spins++) {
         if (spins % SPINS)
             continue;
-        uint64_t owner = load(&books->lock);
-        if (owner && !owner_lives(owner) && replace(&books->lock, owner, self))
+        uint64_t owner = load(&shared->lock);
+        if (owner && !owner_lives(owner) && replace(&shared->lock, owner, self))
             return;
         usleep(PAUSE_US);
     }
 }
 
-static void unlock(void) { store(&books->lock, 0); }
+static void unlock(void) { store(&shared->lock, 0); }
 
 static uint64_t taken_slots(void)
 {
-    uint64_t slots = load(&books->slots);
+    uint64_t slots = load(&shared->slots);
     return slots < capacity ? slots : capacity;
 }
 
-/* Takes their slots from processes that have ended; one that is not ours, yet has our process id, was that of another
- * program, before exec(). Wants the lock. */
+/* Frees the slots of processes that have ended. One that is not ours, yet has our process id, belonged to the program that
+ * this process ran before exec(). Called with the lock held. */
 static bool reclaim(void)
 {
     bool any = false;
     uint64_t self = (uint64_t)getpid();
     for (uint64_t i = 0; i < taken_slots(); i++) {
-        struct slot *slot = &books->slot[i];
+        struct slot *slot = &shared->slot[i];
         uint64_t process = load(&slot->process);
         if (!process || slot == mine || (process != self && lives(process, load(&slot->started))))
             continue;
@@ -159,12 +158,12 @@ static bool reclaim(void)
 static struct slot *take_slot(uint64_t process)
 {
     for (uint64_t i = 0; i < capacity; i++) {
-        struct slot *slot = &books->slot[i];
+        struct slot *slot = &shared->slot[i];
         if (!replace(&slot->process, 0, process))
             continue;
-        uint64_t slots = load(&books->slots);
-        while (slots < i + 1 && !replace(&books->slots, slots, i + 1))
-            slots = load(&books->slots);
+        uint64_t slots = load(&shared->slots);
+        while (slots < i + 1 && !replace(&shared->slots, slots, i + 1))
+            slots = load(&shared->slots);
         return slot;
     }
     return NULL;
@@ -173,20 +172,20 @@ static struct slot *take_slot(uint64_t process)
 void vest_shared_join(void)
 {
     vest_watch_exit();
-    pthread_once(&once, map_books);
-    if (!books || mine)
+    pthread_once(&once, map_file);
+    if (!shared || mine)
         return;
     uint64_t self = (uint64_t)getpid(), started = 0;
     char state;
     long threads;
-    /* Now is the moment to see who has gone: their memory must not be added to ours. */
+    /* What has ended by now must not be added to our memory. */
     lock();
     reclaim();
     unlock();
     mine = take_slot(self);
     if (!mine) {
-        vest_log_own_error("books", "more processes use the device at once than the shared books hold");
-        books = NULL;
+        vest_log_own_error("books", "more processes use the device at once than the shared file has slots for");
+        shared = NULL;
         return;
     }
     if (look_up(self, &state, &threads, &started))
@@ -197,7 +196,7 @@ static struct vest_held others(int device)
 {
     struct vest_held sum = {0};
     for (uint64_t i = 0; i < taken_slots(); i++) {
-        const struct slot *slot = &books->slot[i];
+        const struct slot *slot = &shared->slot[i];
         if (slot == mine || !load(&slot->process))
             continue;
         sum.used += load(&slot->held[device].used);
@@ -208,8 +207,8 @@ static struct vest_held others(int device)
 
 struct vest_held vest_shared_begin(int device)
 {
-    pthread_once(&once, map_books);
-    if (!books)
+    pthread_once(&once, map_file);
+    if (!shared)
         return (struct vest_held){0};
     lock();
     return others(device);
@@ -217,7 +216,7 @@ struct vest_held vest_shared_begin(int device)
 
 bool vest_shared_recount(int device, struct vest_held *sum)
 {
-    if (!books || !(sum->used || sum->outside) || !reclaim())
+    if (!shared || !(sum->used || sum->outside) || !reclaim())
         return false;
     *sum = others(device);
     return true;
@@ -229,15 +228,15 @@ void vest_shared_end(int device, struct vest_held ours)
         store(&mine->held[device].used, ours.used);
         store(&mine->held[device].outside, ours.outside);
     }
-    if (books)
+    if (shared)
         unlock();
 }
 
 bool vest_shared_knows(int process)
 {
-    pthread_once(&once, map_books);
-    for (uint64_t i = 0; books && i < taken_slots(); i++)
-        if (load(&books->slot[i].process) == (uint64_t)process)
+    pthread_once(&once, map_file);
+    for (uint64_t i = 0; shared && i < taken_slots(); i++)
+        if (load(&shared->slot[i].process) == (uint64_t)process)
             return true;
     return false;
 }

@@ -1,4 +1,4 @@
-/* Streams and events, as stream.c and order.c know them. Both want vest_stream_lock held. */
+/* Streams and events, for stream.c and order.c. Functions are called with vest_stream_lock held. */
 #ifndef VEST_STREAM_H
 #define VEST_STREAM_H
 
@@ -16,14 +16,14 @@ struct vest_event {
     uint64_t capture;
     unsigned lane; /* where it was recorded, and after how much of that lane's work */
     uint64_t number;
-    double polled_ms; /* when somebody other than the allocator first asked whether it is complete */
+    double polled_ms; /* when it was first queried by other code than the allocator */
     unsigned polls;
 };
 
 bool vest_is_stream_object(const struct vest_stream *stream);
 double vest_now_ms(void);
 
-/* Late events: a record or a wait takes its place among the stream's work. */
+/* Late events: a record or a wait is one item of the stream's work. */
 void vest_order_record(struct vest_event *event, struct vest_stream *stream);
 void vest_order_wait(struct vest_stream *stream, const struct vest_event *event);
 

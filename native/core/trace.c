@@ -1,4 +1,4 @@
-/* The event log: whole lines appended with one write() each, so that several processes can share the file and a killed
+/* Writes the trace: whole lines, appended with one write() each, so that several processes can share the file and a killed
  * job leaves it readable. */
 #include "memory.h"
 #include "settings.h"
@@ -44,11 +44,11 @@ __attribute__((format(printf, 2, 3))) static void append(const char *kind, const
     length += vsnprintf(line + length, sizeof line - (size_t)length, format, arguments);
     va_end(arguments);
     if (length >= (int)sizeof line - 2)
-        return; /* only a name longer than any real one could get here */
+        return; /* only for a name longer than any real one */
     line[length++] = '}';
     line[length++] = '\n';
     if (write(trace_fd, line, (size_t)length) < 0) {
-        /* A full disk must not end the job; the reader copes with a torn file. */
+        /* A full disk must not end the job; the reader accepts an incomplete last line. */
         trace_fd = -1;
     }
 }
@@ -125,7 +125,7 @@ static vest_unmodelled_callback *watcher;
 
 void vest_watch_unmodelled(vest_unmodelled_callback *callback)
 {
-    if (callback) { /* the agent saw PyTorch initialise CUDA here: from now on it matters how this process ends */
+    if (callback) { /* the agent saw PyTorch initialise CUDA here: how this process ends matters from now on */
         pthread_mutex_lock(&vest_memory_lock);
         vest_shared_join();
         pthread_mutex_unlock(&vest_memory_lock);

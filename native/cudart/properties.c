@@ -72,15 +72,9 @@ static int attribute(int number, int device)
     return value;
 }
 
-VEST_EXPORT int cudaGetDeviceProperties(struct device_properties *out, int device)
+/* The same on every GPU. */
+static void set_limits(struct device_properties *out)
 {
-    const struct vest_gpu *gpu = vest_gpu();
-    if (device < 0 || device >= gpu->count)
-        return fail(INVALID_DEVICE);
-    memset(out, 0, sizeof *out);
-    snprintf(out->name, sizeof out->name, "%s", gpu->name);
-    vest_uuid(device, out->uuid);
-    out->total_memory = gpu->total_bytes;
     out->shared_block = 49152;
     out->regs_block = 65536;
     out->warp = 32;
@@ -90,15 +84,30 @@ VEST_EXPORT int cudaGetDeviceProperties(struct device_properties *out, int devic
     out->grid_dim[0] = 2147483647;
     out->grid_dim[1] = out->grid_dim[2] = 65535;
     out->constant_memory = 65536;
-    out->major = gpu->cc / 10;
-    out->minor = gpu->cc % 10;
     out->texture_alignment = out->surface_alignment = 512;
     out->texture_pitch_alignment = 32;
-    out->sms = gpu->sms;
     out->map_host = out->concurrent_kernels = out->unified_addressing = out->stream_priorities = 1;
     out->global_l1 = out->local_l1 = out->managed = out->concurrent_managed = out->preemption = 1;
     out->host_pointer_registered = out->cooperative = out->host_register = out->pools = out->ipc_events = 1;
     out->async_engines = 3;
+#if VEST_CUDA_MAJOR < 13
+    out->overlap = out->cooperative_multi = 1;
+#endif
+}
+
+VEST_EXPORT int cudaGetDeviceProperties(struct device_properties *out, int device)
+{
+    const struct vest_gpu *gpu = vest_gpu();
+    if (device < 0 || device >= gpu->count)
+        return fail(INVALID_DEVICE);
+    memset(out, 0, sizeof *out);
+    set_limits(out);
+    snprintf(out->name, sizeof out->name, "%s", gpu->name);
+    vest_uuid(device, out->uuid);
+    out->total_memory = gpu->total_bytes;
+    out->major = gpu->cc / 10;
+    out->minor = gpu->cc % 10;
+    out->sms = gpu->sms;
     out->pci_bus = attribute(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, device);
     out->bus_bits = gpu->bus_bits;
     out->l2_bytes = gpu->l2_bytes;
@@ -114,7 +123,6 @@ VEST_EXPORT int cudaGetDeviceProperties(struct device_properties *out, int devic
 #if VEST_CUDA_MAJOR < 13
     out->clock_khz = gpu->clock_khz;
     out->memory_clock_khz = gpu->memory_clock_khz;
-    out->overlap = out->cooperative_multi = 1;
     out->single_to_double = attribute(CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, device);
 #endif
     return SUCCESS;

@@ -1,4 +1,4 @@
-/* Calls that read and change what a name stands for: facts, rights, times, extended attributes. */
+/* Calls that read and change the attributes of a file: status, permissions, times, extended attributes. */
 #include "layer.h"
 
 #include <sys/statfs.h>
@@ -19,7 +19,7 @@ static const char *readable(int folder, const char *path, bool follow, struct ve
     return vest_readable(place);
 }
 
-/* Where to change a name: its copy in the layer. What is no file has none, and is changed where it is. */
+/* Where to change a name: its copy in the layer. What is not a file has none, and is changed where it is. */
 static const char *changeable(int folder, const char *path, bool follow, struct vest_place *place)
 {
     const char *found = readable(folder, path, follow, place);
@@ -117,7 +117,7 @@ EXPORT ssize_t __readlinkat_chk(int folder, const char *path, char *buffer, size
     return readlinkat(folder, path, buffer, size < room ? size : room);
 }
 
-/* name(path, ...) passed on with the path led to where it can be read or changed. */
+/* name(path, ...) with the path redirected to where it can be read or changed. */
 #define LEAD(how, follow, result, name, parameters, arguments) \
     EXPORT result name parameters \
     { \
@@ -169,7 +169,7 @@ EXPORT int fchownat(int folder, const char *path, uid_t user, gid_t group, int f
 }
 
 /* The copy of a file that was opened for reading, so that its attributes are changed there; NULL if `file` itself is to
- * be changed: it was opened in the layer, or is no file with a name. */
+ * be changed: it was opened in the layer, or has no name. */
 static const char *copy_of(int file, struct vest_place *place)
 {
     char link[64], path[PATH_MAX];

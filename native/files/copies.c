@@ -13,7 +13,7 @@ int vest_may_change(const struct vest_place *place)
     char folder[PATH_MAX];
     parent_of(place->upper, folder);
     if (vest_exists(folder))
-        return 0; /* asked before, or the job's own */
+        return 0; /* checked before, or made by the job */
     parent_of(place->path, folder);
     return (int)syscall(SYS_faccessat, AT_FDCWD, folder, W_OK | X_OK);
 }
@@ -21,7 +21,7 @@ int vest_may_change(const struct vest_place *place)
 static void copy_attributes(int file, const struct stat *facts)
 {
     struct timespec times[2] = {facts->st_atim, facts->st_mtim};
-    syscall(SYS_fchown, file, facts->st_uid, facts->st_gid); /* fails unless root: the copy is the user's */
+    syscall(SYS_fchown, file, facts->st_uid, facts->st_gid); /* fails unless root: then the copy is the user's */
     syscall(SYS_fchmod, file, facts->st_mode & 07777);
     syscall(SYS_utimensat, file, NULL, times, 0);
 }

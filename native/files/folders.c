@@ -66,7 +66,7 @@ static void forget(struct listing *listing)
     free(listing);
 }
 
-/* Remembers that this stream is of a folder that the layer has a part of. Takes `place` over. */
+/* Remembers that this stream reads a folder that is partly in the layer. Owns `place` from now on. */
 static bool list(DIR *stream, struct vest_place *place)
 {
     struct listing *listing = calloc(1, sizeof *listing);

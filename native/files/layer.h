@@ -1,14 +1,14 @@
-/* The interposer: keeps the user's files as they are where no overlay can be mounted (launch/files/).
+/* The interposer: protects the user's files where no overlay can be mounted.
  *
- * Preloaded, it leads every C library call that names a file. What is only read is read where it is; what is written is
+ * Preloaded, it redirects every C library call that names a file. What is only read is read where it is; what is written is
  * first copied into the layer, a folder (setting `layer`) that mirrors the file system from its root. A deleted name is
  * marked there by an empty file, a folder that hides what was there before by another. All processes of the job share
  * the layer, and there is no state but these files.
  *
  * Paths in the setting `kept` (one per line), the kernel's own, and byte code of installed packages are left alone.
  *
- * Known limitations: programs that call the kernel themselves (static ones, Go, some of Rust's) are not led; nor are glob(), ftw() and
- * scandir() of the C library. Attributes changed through a descriptor that was opened for reading are applied to a copy.
+ * Known limitations: programs that make system calls directly (static ones, Go, some Rust programs) are not redirected; nor
+ * are glob(), ftw() and scandir() of the C library. Attributes changed through a descriptor that was opened for reading are applied to a copy.
  */
 #ifndef VEST_FILES_LAYER_H
 #define VEST_FILES_LAYER_H
@@ -36,7 +36,7 @@
 struct vest_place {
     char path[PATH_MAX];
     char upper[PATH_MAX];   /* the same in the layer */
-    bool kept;              /* not ours: use `path` as if there were no layer; nothing else is filled in */
+    bool kept;              /* outside the layer: use `path` as it is; nothing else is filled in */
     bool exists, in_upper;  /* it may be in the layer, in the real file system, or (folders) in both */
     bool in_lower;          /* the real file system has that name, deleted or not, where the job would see it */
     bool merged;            /* a folder whose real part shows through */
@@ -52,7 +52,7 @@ static inline const char *vest_readable(const struct vest_place *place)
     return place->kept || !place->in_upper ? place->path : place->upper;
 }
 
-int vest_may_change(const struct vest_place *place);  /* whether its folder could be written for real; else -1 */
+int vest_may_change(const struct vest_place *place);  /* 0 if its real folder could be written; else -1 */
 int vest_make_parents(const struct vest_place *place);
 int vest_copy_up(struct vest_place *place, bool content);
 int vest_copy_tree(struct vest_place *place); /* a folder with all that shows through */
@@ -91,7 +91,7 @@ int vest_each(const struct vest_place *folder, int (*visit)(const char *name, vo
     if (!next_##name) \
         next_##name = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
-/* The kernel's own calls: those of the C library lead back here. */
+/* System calls: the C library's functions would lead back here. */
 static inline int sys_lstat(const char *path, struct stat *facts)
 {
     return (int)syscall(SYS_newfstatat, AT_FDCWD, path, facts, AT_SYMLINK_NOFOLLOW);

@@ -15,7 +15,7 @@ bool vest_hidden(const char *upper, const char *name)
     return vest_in_folder(upper, name, path) && (vest_exists(path) || (vest_mark_path(path, mark) && vest_exists(mark)));
 }
 
-/* Looks up place->path, given what of its folder there is: in the vest_layer, in the real file system. */
+/* Looks up place->path, given what of its folder there is: in the layer, in the real file system. */
 static void look(struct vest_place *place, bool up, bool low)
 {
     struct stat above, real;
