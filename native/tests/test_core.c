@@ -48,11 +48,28 @@ int logged(const char *text)
     int count = 0;
     assert(log);
     while (fgets(line, sizeof line, log)) {
-        assert(line[0] == '{' && strcmp(strchr(line, '\0') - 2, "}\n") == 0); /* whole lines, whoever else writes */
+        assert(line[0] == '{' && strcmp(strchr(line, '\0') - 2, "}\n") == 0); /* whole lines, even with several writers */
         count += strstr(line, text) != NULL;
     }
     fclose(log);
     return count;
+}
+
+int byte_at(const void *address)
+{
+    unsigned char byte = 0xee;
+    vest_copy(&byte, address, 1);
+    return byte;
+}
+
+bool all_are(const char *device, size_t bytes, int value)
+{
+    char *host = malloc(bytes);
+    memset(host, ~value, bytes);
+    vest_copy(host, device, bytes);
+    bool same = host[0] == (char)value && memcmp(host, host + 1, bytes - 1) == 0;
+    free(host);
+    return same;
 }
 
 static void run_here(const struct test *test)
@@ -85,8 +102,8 @@ static bool passes(const struct test *test)
 
 int main(void)
 {
-    const struct test *const groups[] = {memory_tests, content_tests, thread_tests, shared_tests, order_tests,
-                                          other_tests, settings_tests};
+    const struct test *const groups[] = {memory_tests, vmm_tests,   content_tests, agent_tests,   thread_tests,
+                                          shared_tests, order_tests, other_tests,   settings_tests};
     int run = 0, failed = 0;
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         for (const struct test *test = groups[i]; test->name; test++, run++)

@@ -1,4 +1,4 @@
-/* The tests of the emulated device's core: each claim is a function, run in a process with a device of its own. */
+/* The tests of the emulated device's core: each claim is a function, run in its own process with its own device. */
 #ifndef TEST_CORE_H
 #define TEST_CORE_H
 
@@ -19,8 +19,14 @@ struct test {
 #define TEST(claim, device) {#claim, device, claim}
 
 /* Ends with a row of NULLs. */
-extern const struct test memory_tests[], content_tests[], thread_tests[], shared_tests[], order_tests[], other_tests[],
-    settings_tests[];
+extern const struct test memory_tests[], vmm_tests[], content_tests[], agent_tests[], thread_tests[], shared_tests[],
+    order_tests[], other_tests[], settings_tests[];
+
+#define COPY_LIMIT (64 * MIB) /* content.c's */
+
+/* Device memory, read as a program would. */
+int byte_at(const void *address);
+bool all_are(const char *device, size_t bytes, int value);
 
 /* Adds to the settings of this test's process, which has not read them yet; or replaces the whole document. */
 void set_setting(const char *key, const char *value);

@@ -1,14 +1,14 @@
-/* Books, addresses, virtual memory management and the pool. */
+/* Allocations, their addresses, the limit, and overhead. */
 #include "test_core.h"
 
 #include <stdlib.h>
 
-static void the_books_balance(void)
+static void used_and_free_memory_add_up(void)
 {
     uint64_t free_bytes, total_bytes;
     void *a = vest_alloc(0, 1), *b = vest_alloc(0, 3 * MIB), *c = vest_alloc(1, 10 * MIB);
     assert(a && b && c);
-    /* Whole granules of 2 MiB: 1 B takes 2 MiB, 3 MiB take 4. */
+    /* In units of 2 MiB: 1 byte needs 2 MiB, 3 MiB need 4. */
     assert(vest_used_bytes(0) == 6 * MIB && vest_used_bytes(1) == 10 * MIB);
     vest_memory_info(0, &free_bytes, &total_bytes);
     assert(total_bytes == 1000 * MIB && free_bytes == (1000 - 100 - 6) * MIB);
@@ -47,11 +47,11 @@ static void capacity_is_refused_exactly_at_the_limit(void)
 static void a_limit_between_granules_holds_only_whole_ones(void)
 {
     void *a = vest_alloc(0, 1);
-    assert(a && !vest_alloc(0, 1)); /* 2 of 3 MiB taken */
+    assert(a && !vest_alloc(0, 1)); /* 2 of 3 MiB are in use */
     assert(vest_free(a));
 }
 
-static void without_a_limit_more_than_there_is_can_be_taken(void)
+static void without_a_limit_more_than_the_device_has_can_be_allocated(void)
 {
     uint64_t free_bytes, total_bytes;
     void *a = vest_alloc(0, 2 * GIB);
@@ -75,7 +75,7 @@ static void wrong_frees_are_reported_and_not_counted(void)
     assert(vest_free(b));
 }
 
-static void memory_of_the_context_is_not_the_jobs_to_free(void)
+static void the_job_cannot_free_memory_of_the_context(void)
 {
     struct vest_extent extent;
     char *a = vest_alloc(0, 60 * MIB), *b = vest_alloc(0, 36 * MIB); /* the second starts a range: 4 MiB were left */
@@ -90,7 +90,7 @@ static void memory_of_the_context_is_not_the_jobs_to_free(void)
     assert(vest_free(a) && vest_free(tail));
 }
 
-static void launches_are_not_in_the_books(void)
+static void launches_do_not_count_as_allocations(void)
 {
     void *a = vest_alloc(0, 2 * MIB);
     vest_launched();
@@ -107,7 +107,7 @@ static void a_smaller_gpu_keeps_local_memory_for_fewer_threads(void)
     assert(logged("\"library\":\"kernels\",\"device\":0,\"bytes\":16777216,\"libraries_bytes\":16777216") == 1);
 }
 
-static void what_libraries_take_is_gone_for_the_job(void)
+static void library_overhead_reduces_what_the_job_can_allocate(void)
 {
     uint64_t free_bytes, total_bytes;
     struct vest_library cublas = {.name = "cublas", .handle_bytes = 64 * MIB};
@@ -125,7 +125,7 @@ static void what_libraries_take_is_gone_for_the_job(void)
     assert(vest_free(all));
 }
 
-static void what_a_first_handle_takes_is_taken_once_a_device_and_asked_for_again_after_a_refusal(void)
+static void the_first_handles_overhead_counts_once_per_device_also_after_a_refusal(void)
 {
     struct vest_library library = {.name = "cufft", .handle_bytes = 2 * MIB, .first_bytes = 8 * MIB};
     void *all = vest_alloc(0, 900 * MIB);
@@ -193,7 +193,7 @@ static void the_lower_range_is_filled_first(void)
     give_spare(spare);
 }
 
-static void an_empty_range_is_given_back(void)
+static void an_empty_range_is_unmapped(void)
 {
     void *spare[SPARE];
     take_spare(spare);
@@ -214,103 +214,6 @@ static void devices_do_not_share_ranges(void)
     assert(vest_free(a) && vest_free(b) && !vest_find(b, &extent));
 }
 
-static void physical_memory_lives_while_it_is_mapped(void)
-{
-    struct vest_extent extent;
-    char *range = vest_reserve(64 * MIB, 0);
-    assert(range && (uintptr_t)range % (32 * MIB) == 0 && vest_used_bytes(0) == 0);
-    assert(vest_is_device(range) && !vest_find(range, &extent) && !vest_mapped_at(range));
-    struct vest_physical *memory = vest_physical_create(0, 20 * MIB);
-    assert(memory && vest_used_bytes(0) == 20 * MIB);
-    assert(vest_map(range + 2 * MIB, 20 * MIB, memory));
-    assert(vest_find(range + 21 * MIB, &extent) && extent.base == (uintptr_t)range + 2 * MIB);
-    assert(extent.bytes == 20 * MIB && extent.device == 0);
-    assert(vest_physical_release(memory) && vest_used_bytes(0) == 20 * MIB);
-    assert(vest_mapped_at(range + 2 * MIB) == memory);
-    assert(!vest_physical_release(memory) && vest_used_bytes(0) == 20 * MIB); /* released already */
-    assert(!vest_free(range + 2 * MIB) && !vest_unreserve(range, 64 * MIB));
-    assert(vest_unmap(range + 2 * MIB, 20 * MIB) && vest_used_bytes(0) == 0);
-    assert(!vest_find(range + 2 * MIB, &extent));
-    assert(!vest_unmap(range + 2 * MIB, 20 * MIB));
-    assert(MISUSES() == 4);
-    assert(vest_unreserve(range, 64 * MIB) && !vest_is_device(range));
-    assert(!vest_unreserve(range, 64 * MIB));
-}
-
-static void a_retained_handle_outlives_its_mapping(void)
-{
-    char *range = vest_reserve(32 * MIB, 2 * MIB);
-    struct vest_physical *memory = vest_physical_create(0, 2 * MIB);
-    assert(vest_map(range, 2 * MIB, memory) && vest_physical_release(memory));
-    vest_physical_retain(vest_mapped_at(range));
-    assert(vest_unmap(range, 2 * MIB) && vest_used_bytes(0) == 2 * MIB);
-    assert(vest_map(range + 4 * MIB, 2 * MIB, memory) && vest_map(range + 8 * MIB, 2 * MIB, memory));
-    assert(vest_physical_release(memory));
-    assert(vest_unmap(range + 4 * MIB, 2 * MIB) && vest_used_bytes(0) == 2 * MIB);
-    assert(vest_unmap(range + 8 * MIB, 2 * MIB) && vest_used_bytes(0) == 0);
-    assert(vest_unreserve(range, 32 * MIB) && MISUSES() == 0);
-}
-
-static void mappings_keep_to_their_reservation(void)
-{
-    char *range = vest_reserve(32 * MIB, 0), *plain = vest_alloc(0, 2 * MIB);
-    struct vest_physical *memory = vest_physical_create(0, 4 * MIB);
-    assert(vest_map(range + 4 * MIB, 4 * MIB, memory));
-    assert(!vest_map(range + 2 * MIB, 4 * MIB, memory));     /* over another, from below and from above */
-    assert(!vest_map(range + 6 * MIB, 4 * MIB, memory));
-    assert(!vest_map(range + 30 * MIB, 4 * MIB, memory));    /* over the end */
-    assert(!vest_map(range + 8 * MIB, -8 * MIB, memory));    /* over the end of all addresses */
-    assert(!vest_map(range + 8 * MIB, 6 * MIB, memory));     /* more than there is */
-    assert(!vest_map(range + 8 * MIB, 0, memory));
-    assert(!vest_map(range + 9 * MIB, 2 * MIB, memory));     /* not on a granule */
-    assert(!vest_map(plain, 2 * MIB, memory) && !vest_map(NULL, 2 * MIB, memory) && !vest_map(range, 2 * MIB, NULL));
-    assert(MISUSES() == 10);
-    assert(vest_unmap(range, 32 * MIB) && vest_physical_release(memory) && vest_free(plain));
-    assert(vest_unreserve(range, 32 * MIB));
-}
-
-static void the_pool_takes_the_best_fit_and_merges(void)
-{
-    /* In a chunk of 32 MiB: 4 and 2 MiB freed between blocks in use, and 25 MiB never cut. */
-    char *a = vest_pool_alloc(0, 4 * MIB), *b = vest_pool_alloc(0, 512 * KIB), *c = vest_pool_alloc(0, 2 * MIB);
-    char *d = vest_pool_alloc(0, 512 * KIB);
-    assert(b == a + 4 * MIB && c == b + 512 * KIB && d == c + 2 * MIB);
-    assert(vest_used_bytes(0) == 32 * MIB && logged("\"how\":\"guessed\"") == 1);
-    assert(vest_pool_free(a) && vest_pool_free(c));
-    assert(vest_pool_alloc(0, 2 * MIB - 100) == c); /* 2 MiB fit better than 4, rounded to 512 B they fit exactly */
-    assert(vest_pool_alloc(0, 3 * MIB) == a);
-    assert(vest_pool_free(c) && vest_pool_free(b) && vest_pool_free(a)); /* 4 + 0.5 + 2 MiB in one piece again */
-    assert(vest_pool_alloc(0, 6 * MIB + 512 * KIB) == a);
-    assert(!vest_pool_free(b) && !vest_pool_free(a + 512)); /* no block starts there now */
-    assert(vest_pool_free(a) && !vest_pool_free(a));
-    assert(!vest_free(a) && MISUSES() == 1); /* where the chunk starts, but the chunk is the pool's */
-    assert(vest_pool_free(d));
-    vest_pool_trim(0);
-}
-
-static void the_pool_counts_what_it_holds_and_what_is_used(void)
-{
-    void *a = vest_pool_alloc(0, 100), *b = vest_pool_alloc(0, 33 * MIB);
-    /* A chunk of 32 MiB, and one of 34 for what is larger than a chunk; 512 B + 33 MiB in use. */
-    assert(vest_pool_number(0, VEST_POOL_RESERVED) == 66 * MIB && vest_used_bytes(0) == 66 * MIB);
-    assert(vest_pool_number(0, VEST_POOL_USED) == 33 * MIB + 512);
-    assert(vest_pool_free(b) && vest_pool_number(0, VEST_POOL_USED) == 512);
-    assert(vest_pool_number(0, VEST_POOL_RESERVED) == 66 * MIB); /* kept for the next time */
-    vest_pool_trim(1);
-    assert(vest_used_bytes(0) == 66 * MIB && vest_pool_number(1, VEST_POOL_RESERVED) == 0);
-    vest_pool_trim(0);
-    assert(vest_pool_number(0, VEST_POOL_RESERVED) == 32 * MIB && vest_used_bytes(0) == 32 * MIB);
-    assert(vest_pool_number(0, VEST_POOL_RESERVED_HIGH) == 66 * MIB);
-    assert(vest_pool_number(0, VEST_POOL_USED_HIGH) == 33 * MIB + 512);
-    vest_pool_reset_high(0, VEST_POOL_RESERVED_HIGH);
-    vest_pool_reset_high(0, VEST_POOL_USED_HIGH);
-    assert(vest_pool_number(0, VEST_POOL_RESERVED_HIGH) == 32 * MIB);
-    assert(vest_pool_number(0, VEST_POOL_USED_HIGH) == 512);
-    assert(vest_pool_free(a));
-    vest_pool_trim(0);
-    assert(vest_pool_number(0, VEST_POOL_RESERVED) == 0);
-}
-
 static void addresses_can_be_handed_out_upwards(void)
 {
     set_setting("addresses", "upwards");
@@ -321,28 +224,23 @@ static void addresses_can_be_handed_out_upwards(void)
 
 const struct test memory_tests[] = {
     TEST(addresses_can_be_handed_out_upwards, ""),
-    TEST(the_books_balance, "count=2;total=1048576000;context=104857600"),
+    TEST(used_and_free_memory_add_up, "count=2;total=1048576000;context=104857600"),
     TEST(no_bytes_and_absurdly_many_are_refused, ""),
     TEST(capacity_is_refused_exactly_at_the_limit, "limit=10485760"),
     TEST(a_limit_between_granules_holds_only_whole_ones, "limit=3145728"),
-    TEST(without_a_limit_more_than_there_is_can_be_taken, "limit=none;total=1073741824"),
+    TEST(without_a_limit_more_than_the_device_has_can_be_allocated, "limit=none;total=1073741824"),
     TEST(wrong_frees_are_reported_and_not_counted, ""),
-    TEST(memory_of_the_context_is_not_the_jobs_to_free, ""),
+    TEST(the_job_cannot_free_memory_of_the_context, ""),
     TEST(a_smaller_gpu_keeps_local_memory_for_fewer_threads, "sms=40;threads_sm=1024;context=104857600"),
-    TEST(what_libraries_take_is_gone_for_the_job, "count=2;total=1048576000;context=104857600;limit=943718400"),
-    TEST(what_a_first_handle_takes_is_taken_once_a_device_and_asked_for_again_after_a_refusal,
+    TEST(library_overhead_reduces_what_the_job_can_allocate, "count=2;total=1048576000;context=104857600;limit=943718400"),
+    TEST(the_first_handles_overhead_counts_once_per_device_also_after_a_refusal,
          "count=2;total=1048576000;context=104857600;limit=943718400"),
     TEST(a_limit_on_allocations_is_not_lowered_while_the_device_has_room,
          "total=1048576000;context=104857600;limit=10485760"),
-    TEST(launches_are_not_in_the_books, ""),
+    TEST(launches_do_not_count_as_allocations, ""),
     TEST(the_lowest_gap_is_filled_first, ""),
     TEST(the_lower_range_is_filled_first, ""),
-    TEST(an_empty_range_is_given_back, ""),
+    TEST(an_empty_range_is_unmapped, ""),
     TEST(devices_do_not_share_ranges, "count=2"),
-    TEST(physical_memory_lives_while_it_is_mapped, ""),
-    TEST(a_retained_handle_outlives_its_mapping, ""),
-    TEST(mappings_keep_to_their_reservation, ""),
-    TEST(the_pool_takes_the_best_fit_and_merges, ""),
-    TEST(the_pool_counts_what_it_holds_and_what_is_used, "count=2"),
     {0},
 };

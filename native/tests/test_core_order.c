@@ -245,7 +245,7 @@ static void only_the_device_allocator_defers_frees(void)
 {
     struct vest_event *event = recorded(NULL);
     assert(complete(event) && vest_event_is_complete(event, (void *)(uintptr_t)&recorded));
-    assert(logged("\"kind\":\"deferred_free\"") == 0); /* nobody here is libc10_cuda */
+    assert(logged("\"kind\":\"deferred_free\"") == 0); /* the caller is not libc10_cuda */
     vest_log_deferred_free();
     vest_log_deferred_free();
     assert(logged("\"kind\":\"deferred_free\"") == 1);

@@ -32,7 +32,7 @@ static void occupancy_is_bounded_by_what_runs_out_first(void)
     assert(vest_occupancy(0, 0) == 0 && vest_occupancy(-1, 0) == 0 && vest_occupancy(1024, SIZE_MAX) == 0);
 }
 
-static void devices_can_be_told_apart(void)
+static void devices_have_different_ids(void)
 {
     char first[32], second[32];
     unsigned char one[16], two[16];
@@ -43,7 +43,7 @@ static void devices_can_be_told_apart(void)
     assert(strcmp(first, "0000:06:00.0") == 0 && strcmp(second, "0000:07:00.0") == 0 && memcmp(one, two, 16) != 0);
 }
 
-static void pinned_memory_is_told_from_pageable(void)
+static void pinned_memory_is_distinguished_from_pageable(void)
 {
     static char page[4096];
     char *pinned = vest_host_alloc(5000);
@@ -127,8 +127,8 @@ const struct test other_tests[] = {
     TEST(attributes_are_those_of_the_target,
          "count=2;cc=89;sms=58;l2=50331648;shared_optin=101376;threads_sm=1536;blocks_sm=24"),
     TEST(occupancy_is_bounded_by_what_runs_out_first, ""),
-    TEST(devices_can_be_told_apart, "count=2"),
-    TEST(pinned_memory_is_told_from_pageable, ""),
+    TEST(devices_have_different_ids, "count=2"),
+    TEST(pinned_memory_is_distinguished_from_pageable, ""),
     TEST(streams_keep_what_they_were_made_with, "count=2"),
     TEST(waiting_for_a_captured_stream_joins_its_capture, ""),
     TEST(captures_at_once_are_kept_apart, ""),

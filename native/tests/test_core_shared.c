@@ -1,4 +1,4 @@
-/* Several processes on one device: shared books, and how each process ends. */
+/* Several processes on one device, and how each of them ends. */
 #include "test_core.h"
 
 #include <signal.h>
@@ -12,18 +12,18 @@
 #define SLOT_BYTES (16 + 16 * VEST_MAX_DEVICES)
 #define HEADER_BYTES 64
 
-/* As the launcher makes it; the file is gone from its folder at once, and from the disk with the last process. */
-static char books_path[64];
+/* As the launcher makes it. */
+static char shared_path[64];
 
-static void make_books(void)
+static void make_shared_file(void)
 {
-    snprintf(books_path, sizeof books_path, "/tmp/test_books.XXXXXX");
-    int file = mkstemp(books_path);
+    snprintf(shared_path, sizeof shared_path, "/tmp/test_shared.XXXXXX");
+    int file = mkstemp(shared_path);
     assert(file >= 0 && ftruncate(file, HEADER_BYTES + SLOTS * SLOT_BYTES) == 0 && close(file) == 0);
-    set_setting("books", books_path);
+    set_setting("books", shared_path);
 }
 
-static void drop_books(void) { assert(unlink(books_path) == 0); }
+static void remove_shared_file(void) { assert(unlink(shared_path) == 0); }
 
 static uint64_t free_bytes(void)
 {
@@ -63,7 +63,7 @@ static struct child start(void (*body)(void))
 static int end(struct child child)
 {
     int status;
-    signal(SIGPIPE, SIG_IGN); /* it may be dead already */
+    signal(SIGPIPE, SIG_IGN); /* it may have ended already */
     (void)!write(child.finish, "f", 1);
     close(child.finish);
     assert(waitpid(child.process, &status, 0) == child.process);
@@ -75,7 +75,7 @@ static void take_400(void) { assert(vest_alloc(0, 400 * MIB)); }
 /* 1000 MiB in all, 100 for each context. */
 static void processes_compete_for_one_device(void)
 {
-    make_books();
+    make_shared_file();
     void *a = vest_alloc(0, 300 * MIB);
     assert(a && free_bytes() == (1000 - 100 - 300) * MIB);
     struct child child = start(take_400);
@@ -86,7 +86,7 @@ static void processes_compete_for_one_device(void)
     assert(b && free_bytes() == 0 && end(child) == 0);
     assert(free_bytes() == (1000 - 100 - 400) * MIB && logged("\"kind\":\"gone\"") == 1);
     assert(vest_free(a) && vest_free(b));
-    drop_books();
+    remove_shared_file();
 }
 
 static void use_kernels(void)
@@ -97,7 +97,7 @@ static void use_kernels(void)
 
 static void what_libraries_of_others_hold_counts(void)
 {
-    make_books();
+    make_shared_file();
     struct vest_library library = {.name = "test", .handle_bytes = 90 * MIB};
     struct child child = start(use_kernels);
     uint64_t others = (100 + 400 + 92 + 2) * MIB; /* a first launch brings 92 + 2 MiB on an H200 */
@@ -106,56 +106,56 @@ static void what_libraries_of_others_hold_counts(void)
     assert(!vest_library_takes(&library, 0) && logged("\"owner\":\"test\"") == 1);
     assert(end(child) == 0 && vest_library_takes(&library, 0));
     assert(vest_free(a));
-    drop_books();
+    remove_shared_file();
 }
 
 static void take_850(void) { assert(vest_alloc(0, 850 * MIB)); }
 
 static void a_process_without_room_for_its_context_gets_no_memory(void)
 {
-    make_books();
+    make_shared_file();
     struct child child = start(take_850); /* leaves 50 MiB */
     assert(!vest_alloc(0, 2 * MIB) && !vest_physical_create(0, 2 * MIB));
     assert(logged("\"owner\":\"context\",\"device\":0,\"bytes\":104857600,\"used_bytes\":0,\"limit_bytes\":52428800") == 2);
     assert(end(child) == 0);
     void *a = vest_alloc(0, 2 * MIB);
     assert(a && vest_free(a));
-    drop_books();
+    remove_shared_file();
 }
 
 static void the_memory_of_a_killed_process_is_free_at_once(void)
 {
-    make_books();
+    make_shared_file();
     struct child child = start(take_400);
     siginfo_t info;
     assert(kill(child.process, SIGKILL) == 0 && logged("\"kind\":\"killed\"") == 1);
-    assert(waitid(P_PID, (id_t)child.process, &info, WEXITED | WNOWAIT) == 0); /* dead, not yet reaped */
+    assert(waitid(P_PID, (id_t)child.process, &info, WEXITED | WNOWAIT) == 0); /* ended, not yet reaped */
     void *a = vest_alloc(0, 800 * MIB);
     assert(a && vest_free(a) && logged("\"kind\":\"gone\"") == 1 && logged("\"kind\":\"process_exit\"") == 0);
     assert(WTERMSIG(end(child)) == SIGKILL);
-    drop_books();
+    remove_shared_file();
 }
 
 static void a_lock_left_by_a_killed_process_is_taken_over(void)
 {
-    make_books();
+    make_shared_file();
     void *a = vest_alloc(0, 2 * MIB);
     pid_t process = fork();
     assert(process >= 0);
     if (process == 0)
         _exit(0);
     assert(waitpid(process, NULL, 0) == process);
-    FILE *file = fopen(books_path, "r+");
+    FILE *file = fopen(shared_path, "r+");
     uint64_t lock = (uint64_t)process << 32 | 3;
     assert(file && fwrite(&lock, sizeof lock, 1, file) == 1 && fclose(file) == 0);
     alarm(20);
     assert(a && vest_free(a));
-    drop_books();
+    remove_shared_file();
 }
 
-static void a_forked_child_holds_nothing_of_its_parents(void)
+static void a_forked_child_holds_none_of_its_parents_memory(void)
 {
-    make_books();
+    make_shared_file();
     int status;
     void *a = vest_alloc(0, 300 * MIB);
     struct vest_physical *b = vest_physical_create(0, 100 * MIB);
@@ -170,12 +170,12 @@ static void a_forked_child_holds_nothing_of_its_parents(void)
     assert(waitpid(process, &status, 0) == process && status == 0);
     assert(logged("\"op\":\"free\"") == 0 && vest_used_bytes(0) == 400 * MIB);
     assert(vest_free(a) && vest_physical_release(b));
-    drop_books();
+    remove_shared_file();
 }
 
 static void exits_of_processes_that_use_the_device_are_recorded(void)
 {
-    make_books();
+    make_shared_file();
     int status;
     for (int code = 0; code < 4; code++) { /* 0, 1: never used it; 2: exit(); 3: _exit() */
         pid_t process = fork();
@@ -193,7 +193,7 @@ static void exits_of_processes_that_use_the_device_are_recorded(void)
     }
     assert(logged("\"kind\":\"process_exit\"") == 2);
     assert(logged("\"code\":2}") == 1 && logged("\"code\":3}") == 1);
-    drop_books();
+    remove_shared_file();
 }
 
 #define RACERS 6
@@ -212,10 +212,10 @@ static void race(uint64_t *held)
     }
 }
 
-/* 6 contexts of 100 MiB leave 400 MiB, and each takes up to 80: without one book they would take 480. */
-static void racing_processes_never_take_more_than_there_is(void)
+/* 6 contexts of 100 MiB leave 400 MiB, and each allocates up to 80: without the shared file they would allocate 480. */
+static void racing_processes_never_allocate_more_than_the_device_has(void)
 {
-    make_books();
+    make_shared_file();
     uint64_t *held = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t racers[RACERS];
     int status;
@@ -237,12 +237,12 @@ static void racing_processes_never_take_more_than_there_is(void)
     }
     for (int i = 0; i < RACERS; i++)
         assert(waitpid(racers[i], &status, 0) == racers[i] && status == 0);
-    drop_books();
+    remove_shared_file();
 }
 
-static void more_processes_than_slots_are_an_error_of_ours(void)
+static void more_processes_than_slots_are_recorded_as_our_own_error(void)
 {
-    make_books();
+    make_shared_file();
     struct child children[SLOTS];
     for (int i = 0; i < SLOTS; i++)
         children[i] = start((void (*)(void))vest_launched);
@@ -250,7 +250,7 @@ static void more_processes_than_slots_are_an_error_of_ours(void)
     assert(a && logged("\"kind\":\"own_error\"") == 1 && vest_free(a));
     for (int i = 0; i < SLOTS; i++)
         assert(end(children[i]) == 0);
-    drop_books();
+    remove_shared_file();
 }
 
 #define DEVICE "total=1048576000;context=104857600;limit=943718400"
@@ -261,9 +261,9 @@ const struct test shared_tests[] = {
     TEST(a_process_without_room_for_its_context_gets_no_memory, DEVICE),
     TEST(the_memory_of_a_killed_process_is_free_at_once, DEVICE),
     TEST(a_lock_left_by_a_killed_process_is_taken_over, DEVICE),
-    TEST(a_forked_child_holds_nothing_of_its_parents, DEVICE),
+    TEST(a_forked_child_holds_none_of_its_parents_memory, DEVICE),
     TEST(exits_of_processes_that_use_the_device_are_recorded, DEVICE),
-    TEST(racing_processes_never_take_more_than_there_is, DEVICE),
-    TEST(more_processes_than_slots_are_an_error_of_ours, "total=10485760000;context=104857600;limit=9437184000"),
+    TEST(racing_processes_never_allocate_more_than_the_device_has, DEVICE),
+    TEST(more_processes_than_slots_are_recorded_as_our_own_error, "total=10485760000;context=104857600;limit=9437184000"),
     {0},
 };

@@ -96,7 +96,7 @@ static void join_threads(pthread_t threads[], int count)
     vest_pool_trim(1);
 }
 
-static void threads_leave_the_books_at_zero(void)
+static void threads_that_free_everything_leave_nothing_in_use(void)
 {
     pthread_t threads[THREADS];
     start_threads(threads, THREADS, work);
@@ -112,7 +112,7 @@ static void threads_leave_the_books_at_zero(void)
 static void a_child_forked_amid_allocations_can_allocate(void)
 {
     pthread_t threads[3];
-    use_everything(0, 0); /* glibc's pthread_once() stands a fork() in its midst, the thread sanitizer's does not */
+    use_everything(0, 0); /* glibc's pthread_once() may be interrupted by a fork(), the thread sanitizer's may not */
     start_threads(threads, 3, work_until_stopped);
     for (int i = 0; i < FORKS; i++) {
         int status = -1;
@@ -130,7 +130,7 @@ static void a_child_forked_amid_allocations_can_allocate(void)
 }
 
 const struct test thread_tests[] = {
-    TEST(threads_leave_the_books_at_zero, "count=2"),
+    TEST(threads_that_free_everything_leave_nothing_in_use, "count=2"),
     TEST(a_child_forked_amid_allocations_can_allocate, "count=2"),
     {0},
 };

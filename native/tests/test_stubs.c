@@ -1,16 +1,13 @@
-/* The stand-ins, called as a program would call the real libraries: every output filled, every setting given back.
+/* The stand-ins, called as a program would call the real libraries: every output filled, every setting returned.
  *
  * Usage: test_stubs FOLDER MAJOR, with FOLDER holding the built libraries and MAJOR the CUDA major version to test.
  */
-#undef NDEBUG
-#include "vest.h"
+#include "test_stubs.h"
 
-#include <assert.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *folder;
 static int major;
@@ -35,10 +32,7 @@ static void *open_cuda(const char *stem, int number)
     return open_library(format, number);
 }
 
-/* A call through an unprototyped pointer: arguments must already have the width the callee expects. */
-typedef int (*any_call)();
-
-static any_call find(void *library, const char *name)
+any_call find(void *library, const char *name)
 {
     any_call call;
     *(void **)&call = dlsym(library, name);
@@ -92,7 +86,7 @@ static void cublas_copies_columns(void *library)
     assert(vest_free(device));
 }
 
-static void unknown_entry_points_are_refused(void *library)
+static void unsupported_entry_points_are_refused(void *library)
 {
     assert(find(library, "cublasXtCreate")(NULL) == 15); /* CUBLAS_STATUS_NOT_SUPPORTED */
     assert(find(library, "cublasSgemm_v2")(NULL) == 0);
@@ -220,119 +214,13 @@ static void cusparse_matrices_keep_their_shape(void *library)
     find(library, "cusparseDestroySpMat")(matrix);
 }
 
-static void curand_makes_generators(void *library)
+static void curand_creates_generators(void *library)
 {
     void *generator = NULL;
     int version = 0;
     assert(find(library, "curandCreateGenerator")(&generator, 100) == 0 && generator);
     assert(find(library, "curandGetVersion")(&version) == 0 && version / 1000 == 10);
     assert(find(library, "curandDestroyGenerator")(generator) == 0);
-}
-
-struct unique_id {
-    char bytes[128];
-};
-
-static void nccl_communicators_know_their_place(void *library)
-{
-    struct unique_id first, second;
-    void *comm = NULL, *smaller = NULL;
-    int ranks = 0, rank = 0, device = -1, error = 9, excluded[] = {0, 5};
-    int (*init)(void **, int, struct unique_id, int);
-    *(void **)&init = dlsym(library, "ncclCommInitRank");
-    assert(find(library, "ncclGetUniqueId")(&first) == 0 && find(library, "ncclGetUniqueId")(&second) == 0);
-    assert(memcmp(&first, &second, sizeof first) != 0);
-    assert(init(&comm, 8, first, 3) == 0 && comm);
-    assert(init(&smaller, 8, first, 8) == 4); /* ncclInvalidArgument */
-    assert(find(library, "ncclCommCount")(comm, &ranks) == 0 && ranks == 8);
-    assert(find(library, "pncclCommUserRank")(comm, &rank) == 0 && rank == 3);
-    assert(find(library, "ncclCommCuDevice")(comm, &device) == 0 && device == 0);
-    assert(find(library, "ncclCommGetAsyncError")(comm, &error) == 0 && error == 0);
-    assert(find(library, "ncclCommShrink")(comm, excluded, 2, &smaller, NULL, 0) == 0);
-    assert(find(library, "ncclCommCount")(smaller, &ranks) == 0 && ranks == 6);
-    assert(find(library, "ncclCommUserRank")(smaller, &rank) == 0 && rank == 2);
-    find(library, "ncclCommDestroy")(smaller);
-    find(library, "ncclCommDestroy")(comm);
-}
-
-static void nccl_gathers_its_own_part_into_every_slot(void *library)
-{
-    void *comms[2];
-    const int part = 42, type_int32 = 2;
-    int back[2] = {0}, *from = NULL, *to = NULL;
-    assert(find(library, "ncclCommInitAll")(comms, 2, NULL) == 0);
-    assert(find(library, "ncclMemAlloc")(&from, (size_t)512) == 0 && find(library, "ncclMemAlloc")(&to, (size_t)512) == 0);
-    vest_copy(from, &part, sizeof part);
-    assert(find(library, "ncclAllGather")(from, to, (size_t)1, type_int32, comms[1], NULL) == 0);
-    vest_copy(back, to, sizeof back);
-    assert(back[0] == 42 && back[1] == 42);
-    assert(find(library, "ncclMemFree")(from) == 0 && find(library, "ncclMemFree")(to) == 0);
-    find(library, "ncclCommDestroy")(comms[0]);
-    find(library, "ncclCommDestroy")(comms[1]);
-}
-
-static void nccl_sums_as_if_every_rank_held_the_same(void *library)
-{
-    enum { INT32 = 2, INT64 = 4, FLOAT32 = 7, SUM = 0, MAX = 2, AVERAGE = 4 };
-    void *comms[4];
-    int *from = NULL, *to = NULL, back[2] = {0};
-    const int parts[] = {5, -3};
-    const float number = 1.5f;
-    float sum = 0;
-    assert(find(library, "ncclCommInitAll")(comms, 4, NULL) == 0);
-    assert(find(library, "ncclMemAlloc")(&from, (size_t)512) == 0 && find(library, "ncclMemAlloc")(&to, (size_t)512) == 0);
-    vest_copy(from, parts, sizeof parts);
-    assert(find(library, "ncclAllReduce")(from, to, (size_t)2, INT32, SUM, comms[1], NULL) == 0);
-    vest_copy(back, to, sizeof back);
-    assert(back[0] == 20 && back[1] == -12);
-    assert(find(library, "ncclAllReduce")(from, to, (size_t)2, INT32, MAX, comms[1], NULL) == 0);
-    vest_copy(back, to, sizeof back);
-    assert(back[0] == 5 && back[1] == -3);
-    vest_copy(from, &number, sizeof number);
-    assert(find(library, "ncclAllReduce")(from, from, (size_t)1, FLOAT32, SUM, comms[0], NULL) == 0);
-    vest_copy(&sum, from, sizeof sum);
-    assert(sum == 6.0f);
-    assert(find(library, "ncclAllReduce")(from, from, (size_t)1, FLOAT32, AVERAGE, comms[0], NULL) == 0);
-    vest_copy(&sum, from, sizeof sum);
-    assert(sum == 6.0f);
-    assert(find(library, "ncclMemFree")(from) == 0 && find(library, "ncclMemFree")(to) == 0);
-    for (int i = 0; i < 4; i++)
-        find(library, "ncclCommDestroy")(comms[i]);
-}
-
-struct process {
-    unsigned pid;
-    unsigned long long used_bytes;
-    unsigned gpu_instance, compute_instance;
-};
-
-static void nvml_agrees_with_the_books(void *library)
-{
-    void *device, *same;
-    unsigned count = 0, processes = 0;
-    unsigned long long memory[3];
-    uint64_t free_bytes, total_bytes;
-    char text[96];
-    struct process process[4];
-    assert(find(library, "nvmlDeviceGetCount_v2")(&count) == 1); /* UNINITIALIZED */
-    assert(find(library, "nvmlInit_v2")() == 0);
-    assert(find(library, "nvmlDeviceGetCount_v2")(&count) == 0 && count == (unsigned)vest_gpu()->count);
-    assert(find(library, "nvmlDeviceGetHandleByIndex_v2")(0, &device) == 0);
-    void *block = vest_alloc(0, 64 << 20);
-    vest_memory_info(0, &free_bytes, &total_bytes);
-    assert(find(library, "nvmlDeviceGetMemoryInfo")(device, memory) == 0);
-    assert(memory[0] == total_bytes && memory[1] == free_bytes && memory[2] == total_bytes - free_bytes);
-    assert(find(library, "nvmlDeviceGetComputeRunningProcesses_v3")(device, &processes, NULL) == 7 && processes == 1);
-    processes = 4;
-    assert(find(library, "nvmlDeviceGetComputeRunningProcesses_v3")(device, &processes, process) == 0);
-    assert(processes == 1 && process[0].pid == (unsigned)getpid());
-    assert(process[0].used_bytes == vest_outside_bytes(0) + vest_used_bytes(0));
-    assert(find(library, "nvmlDeviceGetUUID")(device, text, 96u) == 0 && strncmp(text, "GPU-", 4) == 0);
-    assert(find(library, "nvmlDeviceGetHandleByUUID")(text, &same) == 0 && same == device);
-    vest_pci_bus_id(0, text, sizeof text);
-    assert(find(library, "nvmlDeviceGetHandleByPciBusId_v2")(text, &same) == 0 && same == device);
-    assert(find(library, "nvmlDeviceGetName")(device, text, 2u) == 7); /* INSUFFICIENT_SIZE */
-    assert(vest_free(block) && find(library, "nvmlShutdown")() == 0);
 }
 
 int main(int argc, char **argv)
@@ -347,17 +235,14 @@ int main(int argc, char **argv)
     cublas_remembers_its_settings(cublas);
     cublas_zeroes_results_on_the_host_only(cublas);
     cublas_copies_columns(cublas);
-    unknown_entry_points_are_refused(cublas);
+    unsupported_entry_points_are_refused(cublas);
     cublaslt_finds_one_algorithm(lt);
     cublaslt_attributes_do_not_overlap(lt);
     cufft_work_areas_are_those_recorded_on_a_gpu(open_cuda("cufft", major - 1));
     cusolver_sizes_are_filled_and_info_is_zero(open_cuda("cusolver", major - 1));
     cusparse_matrices_keep_their_shape(open_cuda("cusparse", 12));
-    curand_makes_generators(open_cuda("curand", 10));
-    void *nccl = open_library("libnccl.so.%d", 2);
-    nccl_communicators_know_their_place(nccl);
-    nccl_gathers_its_own_part_into_every_slot(nccl);
-    nccl_sums_as_if_every_rank_held_the_same(nccl);
-    nvml_agrees_with_the_books(open_library("libnvidia-ml.so.%d", 1));
+    curand_creates_generators(open_cuda("curand", 10));
+    test_nccl(open_library("libnccl.so.%d", 2));
+    test_nvml(open_library("libnvidia-ml.so.%d", 1));
     return 0;
 }
