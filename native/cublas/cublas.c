@@ -5,6 +5,7 @@
  */
 #define VEST_LIBRARY "cublas"
 #define VEST_REFUSAL 15 /* CUBLAS_STATUS_NOT_SUPPORTED */
+#include "facts/facts.h"
 #include "stub.h"
 
 #include <pthread.h>
@@ -18,15 +19,6 @@ enum { SUCCESS = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 3, INVALID_VALUE = 7 };
 
 #include "object.h"
 
-/* The cuBLAS that the reference torch build of each CUDA major ships. */
-#if VEST_CUDA_MAJOR >= 13
-static const int VERSION[3] = {13, 1, 0};
-enum { CUDART_VERSION = 13000 };
-#else
-static const int VERSION[3] = {12, 8, 4};
-enum { CUDART_VERSION = 12080 };
-#endif
-
 struct handle {
     int device;
     void *stream, *workspace, *bit_count;
@@ -37,12 +29,11 @@ struct handle {
 
 static void *logger;
 
-/* Seen on an H200. The first handle also brings machine code. */
 static struct vest_library own_memory = {
     .name = "cublas",
-    .handle_bytes = 64ull << 20,
-    .first_bytes = 2ull << 20,
-    .first_addresses = 64ull << 20,
+    .handle_bytes = FACT_VALUE(CUBLAS_HANDLE),
+    .first_bytes = FACT_VALUE(CUBLAS_CODE),
+    .first_addresses = FACT_VALUE(CUBLAS_ADDRESSES),
 };
 
 VEST_EXPORT int cublasCreate_v2(struct handle **out)
@@ -123,19 +114,24 @@ VEST_EXPORT int cublasGetLoggerCallback(void **callback)
 VEST_EXPORT int cublasGetVersion_v2(struct handle *handle, int *version)
 {
     (void)handle;
-    *version = VERSION[0] * 10000 + VERSION[1] * 100 + VERSION[2];
+    const int *parts = vest_version(VEST_CUBLAS, VEST_CUDA_MAJOR)->parts;
+    *version = parts[0] * 10000 + parts[1] * 100 + parts[2];
     return SUCCESS;
 }
 
 VEST_EXPORT int cublasGetVersion(int *version) { return cublasGetVersion_v2(NULL, version); }
 
-VEST_EXPORT size_t cublasGetCudartVersion(void) { return CUDART_VERSION; }
+VEST_EXPORT size_t cublasGetCudartVersion(void)
+{
+    const int *parts = vest_version(VEST_CUDART, VEST_CUDA_MAJOR)->parts;
+    return (size_t)(parts[0] * 1000 + parts[1] * 10);
+}
 
 VEST_EXPORT int cublasGetProperty(int which, int *value)
 {
     if (which < 0 || which > 2 || !value)
         return INVALID_VALUE;
-    *value = VERSION[which];
+    *value = vest_version(VEST_CUBLAS, VEST_CUDA_MAJOR)->parts[which];
     return SUCCESS;
 }
 

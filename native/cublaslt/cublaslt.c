@@ -3,11 +3,12 @@
  * Callers may keep descriptors in memory of their own (the *Init_internal entry points), so every attribute has its place
  * inside the published size of the descriptor: 256 bytes for a product, 64 for the others.
  *
- * Known limitation: the real heuristic may pick an algorithm that uses part of the workspace offered. PyTorch allocates
- * what it offers, not what is picked, so its books do not change.
+ * The real heuristic may pick an algorithm that uses part of the workspace offered. PyTorch allocates what it offers, not
+ * what is picked: CUBLASLT_WORKSPACE in facts.def holds on every GPU.
  */
 #define VEST_LIBRARY "cublasLt"
 #define VEST_REFUSAL 15 /* CUBLAS_STATUS_NOT_SUPPORTED */
+#include "facts/facts.h"
 #include "stub.h"
 
 #include <stdlib.h>
@@ -21,29 +22,25 @@ enum { SUCCESS = 0, ALLOC_FAILED = 3, INVALID_VALUE = 7 };
 #include "object.h"
 enum { PRODUCT_BYTES = 256, OTHER_BYTES = 64, SLOT = 8 };
 
-/* The cuBLASLt that the reference torch build of each CUDA major ships. */
-#if VEST_CUDA_MAJOR >= 13
-static const int VERSION[3] = {13, 1, 0};
-enum { CUDART_VERSION = 13000 };
-#else
-static const int VERSION[3] = {12, 8, 4};
-enum { CUDART_VERSION = 12080 };
-#endif
-
 static size_t cache_capacity = 8192; /* entries; documented default of the heuristics cache */
 
 VEST_EXPORT size_t cublasLtGetVersion(void)
 {
-    return (size_t)(VERSION[0] * 10000 + VERSION[1] * 100 + VERSION[2]);
+    const int *parts = vest_version(VEST_CUBLASLT, VEST_CUDA_MAJOR)->parts;
+    return (size_t)(parts[0] * 10000 + parts[1] * 100 + parts[2]);
 }
 
-VEST_EXPORT size_t cublasLtGetCudartVersion(void) { return CUDART_VERSION; }
+VEST_EXPORT size_t cublasLtGetCudartVersion(void)
+{
+    const int *parts = vest_version(VEST_CUDART, VEST_CUDA_MAJOR)->parts;
+    return (size_t)(parts[0] * 1000 + parts[1] * 10);
+}
 
 VEST_EXPORT int cublasLtGetProperty(int which, int *value)
 {
     if (which < 0 || which > 2 || !value)
         return INVALID_VALUE;
-    *value = VERSION[which];
+    *value = vest_version(VEST_CUBLASLT, VEST_CUDA_MAJOR)->parts[which];
     return SUCCESS;
 }
 
@@ -246,7 +243,7 @@ VEST_EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, void *product, void
     (void)handle, (void)product, (void)a, (void)b, (void)c, (void)d, (void)preference;
     if (wanted < 1 || !results || !found)
         return INVALID_VALUE;
-    results[0] = (struct heuristic){.waves = 1.0f};
+    results[0] = (struct heuristic){.workspace_bytes = FACT_VALUE(CUBLASLT_WORKSPACE), .waves = 1.0f};
     *found = 1;
     return SUCCESS;
 }
@@ -257,7 +254,11 @@ VEST_EXPORT int cublasLtMatmulAlgoCheck(void *handle, void *product, void *a, vo
     (void)handle, (void)product, (void)a, (void)b, (void)c, (void)d;
     if (!algorithm || !result)
         return INVALID_VALUE;
-    *result = (struct heuristic){.algorithm = *algorithm, .waves = 1.0f};
+    *result = (struct heuristic){
+        .algorithm = *algorithm,
+        .workspace_bytes = FACT_VALUE(CUBLASLT_WORKSPACE),
+        .waves = 1.0f,
+    };
     return SUCCESS;
 }
 

@@ -19,8 +19,12 @@ struct handle {
     void *stream;
 };
 
-/* Seen on an H200. The machine code of plans, 2 to 8 MiB in all, is booked with the first handle. */
-static struct vest_library own_memory = {.name = "cudnn", .handle_bytes = 8ull << 20, .first_bytes = 8ull << 20};
+/* The machine code of plans is booked with the first handle. */
+static struct vest_library own_memory = {
+    .name = "cudnn",
+    .handle_bytes = FACT_VALUE(CUDNN_HANDLE),
+    .first_bytes = FACT_VALUE(CUDNN_CODE),
+};
 
 void *vest_cudnn_real(const char *name)
 {
@@ -33,6 +37,18 @@ void *vest_cudnn_real(const char *name)
         abort();
     }
     return function;
+}
+
+int vest_cudnn_version(void)
+{
+    REAL(cudnnGetVersion, size_t, void)
+    return (int)(function() / 100); /* 91900 for 9.19.0 */
+}
+
+uint64_t vest_cudnn_size(enum vest_fact fact, const char *name, bool unrecorded, uint64_t bytes)
+{
+    const struct vest_fact_query query = {.name = name, .version = vest_cudnn_version(), .unrecorded = unrecorded};
+    return vest_fact_size(fact, &query, bytes);
 }
 
 /* Handles. */

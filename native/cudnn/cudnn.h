@@ -2,6 +2,7 @@
 #ifndef VEST_CUDNN_H
 #define VEST_CUDNN_H
 
+#include "facts/facts.h"
 #include "stub.h"
 
 enum { CUDNN_SUCCESS = 0, CUDNN_ALLOC_FAILED = 1003, CUDNN_NOT_SUPPORTED = 3000 };
@@ -15,7 +16,10 @@ void *vest_cudnn_real(const char *name);
     if (!function)                                                                                                     \
         function = (result(*)(__VA_ARGS__))vest_cudnn_real(#name);
 
-/* The workspace a plan has on the GPU, from its JSON text and the device-less answer; see hopper.c. */
-int64_t vest_hopper_workspace(const char *plan, int64_t deviceless, bool *guessed);
+/* The installed cuDNN, as the table of facts counts versions: 919 for 9.19. */
+int vest_cudnn_version(void);
+
+/* `bytes`, or a guess where `fact` was not measured; see facts.def. `name`: the function that was called. */
+uint64_t vest_cudnn_size(enum vest_fact fact, const char *name, bool unrecorded, uint64_t bytes);
 
 #endif

@@ -82,10 +82,10 @@ VEST_EXPORT int cudnnDestroyDropoutDescriptor(descriptor_t descriptor)
     return function(descriptor);
 }
 
-/* Random states: 49,152 bytes a multiprocessor (6,488,064 recorded on an H200's 132). */
 VEST_EXPORT int cudnnDropoutGetStatesSize(void *handle, size_t *bytes)
 {
     (void)handle;
-    *bytes = (size_t)vest_gpu()->sms * 49152;
+    *bytes = vest_cudnn_size(FACT_CUDNN_DROPOUT_STATES, __func__, false,
+                             (uint64_t)vest_gpu()->sms * FACT_VALUE(CUDNN_DROPOUT_STATES));
     return CUDNN_SUCCESS;
 }

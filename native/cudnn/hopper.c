@@ -1,112 +1,28 @@
 /* What two families of cuDNN's Hopper engines ask for on the GPU, worked out from the answer they give without a device.
  *
- * The cluster engines (fp32: forward 67, data gradient 71, filter gradient 68; fp16 and bf16: 62, 67, 65) run a persistent kernel.
- * Its last, partly filled wave of output tiles may be split along K ("stream-K"); the workspace holds the partial tiles,
- * their barriers and a tile counter. A wave is what fits on the device at once: a handle asks the device, device
- * properties assume one GPC of 18 SMs. All else is the same code, so
+ * The cluster engines (fp32: forward 67, data gradient 71, filter gradient 68; fp16 and bf16: 62, 67, 65) run a
+ * persistent kernel. Its last, partly filled wave of output tiles may be split along K ("stream-K"); the workspace holds
+ * the partial tiles, their barriers and a tile counter. A wave is what fits on the device at once: a handle asks the
+ * device, device properties assume one GPC of 18 SMs. All else is the same code, so
  *
  *     on the GPU = deviceless - scheduler(deviceless wave) + scheduler(wave of the GPU)
  *
- * The rule, its evidence and its score stand in benchmarks/workspaces/cluster_rule.py; this is the same in C.
+ * Evidence: CUDNN_CLUSTER_PLAN in facts.def, and cuDNN 9.19 itself: given device properties, the real library answers
+ * without a GPU for any shape, knob, clock rate and SM count up to 18. Tile shapes, costs, tie-breaks and groups were
+ * measured so; the scheduler's part then agreed on 6,000 random convolutions, 400 each with odd channels and in three
+ * dimensions, 500 with groups, and 500 for each of six other pairs of clock rates. The waves were read off recorded plans
+ * of the H200: another GPU, or one with other SMs fused off, has its own (cudaOccupancyMaxActiveClusters times the
+ * cluster size).
+ *
+ * Known limitations: groups are not in the recordings; tiles of 128 x 256 with steps of 32 and groups of 129 to 255
+ * channels missed in 3 of 400 deviceless answers. What cuBLASLt asks for (lt_bytes) is a fit, not a derivation.
  */
-#include "cudnn.h"
+#include "hopper.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "cudnn.h"
+#include "hopper_plan.h"
 
 #define GPC_SMS 18
-#define MAX_DIMS 8
-
-enum kind { FORWARD, DATA, FILTER };
-
-struct plan {
-    enum kind kind;
-    bool half, bf16;
-    int64_t engine, tile_size, tile_k, cga_m, cga_n, workspace_knob, sm_khz, memory_khz;
-    int64_t x[MAX_DIMS], w[MAX_DIMS], y[MAX_DIMS];
-    int dims;
-};
-
-/* Reading the plan's JSON text, as cuDNN writes it: no white space, keys in quotes. */
-
-static const char *after(const char *text, const char *key)
-{
-    const char *found = text ? strstr(text, key) : NULL;
-    return found ? found + strlen(key) : NULL;
-}
-
-static int64_t number(const char *text, const char *key, int64_t otherwise)
-{
-    const char *value = after(text, key);
-    return value ? strtoll(value, NULL, 10) : otherwise;
-}
-
-/* The tensor that plays `role` in the convolution: its name stands in the node, its facts in the list of tensors. */
-static const char *tensor(const char *text, const char *node, const char *role)
-{
-    const char *name = after(node, role);
-    if (!name)
-        return NULL;
-    char key[64] = "{\"name\":\"";
-    size_t length = strlen(key);
-    while (*name && *name != '"' && length < sizeof key - 2)
-        key[length++] = *name++;
-    key[length++] = '"';
-    key[length] = '\0';
-    return after(text, key);
-}
-
-static int read_dims(const char *facts, int64_t out[MAX_DIMS])
-{
-    const char *at = after(facts, "\"dim\":[");
-    int count = 0;
-    while (at && count < MAX_DIMS) {
-        char *end;
-        out[count++] = strtoll(at, &end, 10);
-        if (*end != ',')
-            break;
-        at = end + 1;
-    }
-    return count;
-}
-
-static bool read_kind(const char *node, enum kind *out)
-{
-    const char *operation = after(node, "\"operation\":\"CUDNN_BACKEND_OPERATION_CONVOLUTION_");
-    static const char *names[] = {"FORWARD_", "BACKWARD_DATA_", "BACKWARD_FILTER_"};
-    for (int kind = 0; operation && kind < 3; kind++)
-        if (strncmp(operation, names[kind], strlen(names[kind])) == 0) {
-            *out = (enum kind)kind;
-            return true;
-        }
-    return false;
-}
-
-static bool read_plan(const char *text, struct plan *out)
-{
-    static const char *roles[][3] = {
-        {"\"X\":\"", "\"W\":\"", "\"Y\":\""}, {"\"dX\":\"", "\"W\":\"", "\"dY\":\""}, {"\"X\":\"", "\"dW\":\"", "\"dY\":\""}};
-    const char *node = after(text, "\"nodes\":["), *engine = after(text, "\"engine\":{");
-    if (!node || !engine || !read_kind(node, &out->kind))
-        return false;
-    const char *x = tensor(text, node, roles[out->kind][0]);
-    out->dims = read_dims(x, out->x);
-    const char *type = after(x, "\"dataType\":\"CUDNN_DATA_");
-    if (out->dims < 3 || !type || read_dims(tensor(text, node, roles[out->kind][1]), out->w) != out->dims ||
-        read_dims(tensor(text, node, roles[out->kind][2]), out->y) != out->dims)
-        return false;
-    out->bf16 = strncmp(type, "BFLOAT16", 8) == 0;
-    out->half = out->bf16 || strncmp(type, "HALF", 4) == 0;
-    out->engine = number(engine, "\"engineId\":", -1);
-    out->tile_size = number(engine, "\"CUDNN_KNOB_TYPE_TILE_SIZE\":", -1);
-    out->tile_k = number(engine, "\"CUDNN_KNOB_TYPE_TILEK\":", 0);
-    out->cga_m = number(engine, "\"CUDNN_KNOB_TYPE_TILE_CGA_M\":", 0);
-    out->cga_n = number(engine, "\"CUDNN_KNOB_TYPE_TILE_CGA_N\":", 0);
-    out->workspace_knob = number(engine, "\"CUDNN_KNOB_TYPE_WORKSPACE\":", -1);
-    out->sm_khz = number(text, "\"smClockRateKHz\":", 0);
-    out->memory_khz = number(text, "\"memClockRateKHz\":", 0);
-    return number(engine, "\"smVersion\":", 0) == 900 && out->sm_khz > 0;
-}
 
 /* Rows and columns of an output tile by the knob TILE_SIZE. */
 static bool tile_shape(int64_t knob, int64_t *rows, int64_t *columns)
@@ -268,28 +184,40 @@ static int64_t scheduler(const struct plan *plan, int64_t wave)
     return batch_scheduler(&one, up(groups, one.w[0] / width), wave);
 }
 
+/* The most that scheduler() can give for a wave of at most `sms` blocks, one on each SM: a partial tile for every block,
+ * and no more barriers than twice the blocks. */
+static int64_t most_scheduled(const struct plan *plan, int64_t sms)
+{
+    int64_t rows = 0, columns = 0;
+    tile_shape(plan->tile_size, &rows, &columns);
+    const int64_t split = plan->workspace_knob == 0, groups = plan->x[1] / plan->w[1];
+    const int64_t counters = 1 + split * (8 + 2 * sms);
+    return most(groups, 1) * up(127 + 4 * counters + split * sms * rows * columns * 4, 256) * 256;
+}
+
+static bool is_aligned(const struct plan *plan, int64_t pixels, int64_t width)
+{
+    const int64_t size = plan->half ? 2 : 4;
+    return pixels * size % 16 == 0 && width * size % 16 == 0 &&
+           (plan->kind != FILTER || plan->w[0] * size % 16 == 0);
+}
+
 /* What the 1x1 engines backed by cuBLASLt ask for besides their partial sums: 0, 272 or 400 bytes. A fit: right on 439 of
  * 446 plans of one recording and on 160 of 201 of another, which has more odd sizes; where rows are not whole 16 bytes the
  * real heuristics may choose an algorithm with a workspace of its own. */
-static int64_t lt_bytes(const struct plan *plan, bool *guessed)
+static struct vest_part lt_part(const struct plan *plan)
 {
-    const int64_t size = plan->half ? 2 : 4, pixels = product(plan->x, 2, plan->dims);
+    const int64_t pixels = product(plan->x, 2, plan->dims);
     const int64_t inner = plan->kind == FORWARD ? plan->w[1] : plan->kind == DATA ? plan->w[0] : pixels;
     const int64_t width = plan->kind == FORWARD ? plan->w[0] : plan->w[1];
     const int64_t height = plan->kind == FILTER ? plan->w[0] : pixels;
-    const bool aligned = pixels * size % 16 == 0 && width * size % 16 == 0 &&
-                         (plan->kind != FILTER || plan->w[0] * size % 16 == 0);
     if (plan->workspace_knob == 0)
-        return 0;
-    if (!aligned || inner < 32) {
-        *guessed = true; /* the largest recorded was 7.7 MB */
-        return (int64_t)vest_guess("cudnn", "workspace of cuBLASLt in an odd-sized 1x1 convolution",
-                                   (struct vest_bounds){0, 0, 8ull << 20});
-    }
+        return (struct vest_part){.fact = FACT_CUDNN_PLAN};
+    if (!is_aligned(plan, pixels, width) || inner < 32)
+        return (struct vest_part){.fact = FACT_CUDNN_LT_PLAN, .unrecorded = true};
     const int64_t outputs = plan->x[0] * height * width;
-    if (plan->half)
-        return outputs >= 1 << 21 ? 272 : 0;
-    return outputs >= 1 << 20 ? 400 : 0;
+    const int64_t bytes = plan->half ? (outputs >= 1 << 21 ? 272 : 0) : outputs >= 1 << 20 ? 400 : 0;
+    return (struct vest_part){.fact = FACT_CUDNN_LT_PLAN, .bytes = bytes};
 }
 
 static bool is_lt_backed(const struct plan *plan)
@@ -298,21 +226,48 @@ static bool is_lt_backed(const struct plan *plan)
     return plan->engine == engines[plan->kind] && plan->workspace_knob >= 0 && plan->cga_m == 0;
 }
 
-int64_t vest_hopper_workspace(const char *text, int64_t deviceless, bool *guessed)
+static struct vest_part cluster_part(const struct plan *plan, int64_t *base)
+{
+    const int64_t cluster = plan->cga_m * plan->cga_n, wave = wave_of(cluster);
+    if (!wave || cluster > GPC_SMS)
+        return (struct vest_part){.fact = FACT_CUDNN_CLUSTER_PLAN, .unrecorded = true};
+    *base -= scheduler(plan, GPC_SMS - GPC_SMS % cluster);
+    return (struct vest_part){
+        .fact = FACT_CUDNN_CLUSTER_PLAN,
+        .bytes = scheduler(plan, wave),
+        .most = most_scheduled(plan, vest_gpu()->sms),
+    };
+}
+
+void vest_hopper_workspace(const char *text, int64_t deviceless, struct vest_workspace *out)
 {
     struct plan plan = {0};
-    *guessed = false;
-    if (!read_plan(text, &plan))
-        return deviceless;
+    *out = (struct vest_workspace){.base = deviceless, .part = {.fact = FACT_CUDNN_PLAN}};
+    if (!vest_read_plan(text, &plan))
+        return;
     if (is_lt_backed(&plan))
-        return deviceless + lt_bytes(&plan, guessed);
-    if (!of_family(&plan))
-        return deviceless;
-    int64_t cluster = plan.cga_m * plan.cga_n, wave = wave_of(cluster);
-    if (!wave || cluster > GPC_SMS) {
-        *guessed = true; /* at most a wave of the largest tiles more */
-        return deviceless + (int64_t)vest_guess("cudnn", "workspace of a cluster engine with a cluster size not seen before",
-                                                (struct vest_bounds){0, 0, 132ull * 256 * 128 * 4});
-    }
-    return deviceless - scheduler(&plan, GPC_SMS - GPC_SMS % cluster) + scheduler(&plan, wave);
+        out->part = lt_part(&plan);
+    else if (of_family(&plan))
+        out->part = cluster_part(&plan, &out->base);
+}
+
+static const char *name_of(const struct vest_part *part)
+{
+    if (part->fact == FACT_CUDNN_LT_PLAN)
+        return part->unrecorded ? "workspace of cuBLASLt in an odd-sized 1x1 convolution"
+                                : "workspace of cuBLASLt in a 1x1 convolution";
+    return part->unrecorded ? "workspace of a cluster engine with a cluster size not seen before"
+                            : "workspace of a cluster engine";
+}
+
+int64_t vest_workspace_bytes(const struct vest_workspace *workspace)
+{
+    const struct vest_part *part = &workspace->part;
+    const struct vest_fact_query query = {
+        .name = name_of(part),
+        .version = vest_cudnn_version(),
+        .unrecorded = part->unrecorded,
+        .most = (uint64_t)part->most,
+    };
+    return workspace->base + (int64_t)vest_fact_size((enum vest_fact)part->fact, &query, (uint64_t)part->bytes);
 }

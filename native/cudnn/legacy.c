@@ -2,12 +2,10 @@
  *
  * The tensors are described by the real library's own descriptors; their getters need no device.
  *
- * Evidence: benchmarks/workspaces/truth/h200_legacy.jsonl (cuDNN 9.19, H200), fitted on 80 % of its configurations;
+ * Evidence: CUDNN_BATCH_NORM and CUDNN_CTC in facts.def. Fitted on 80 % of the recorded configurations;
  * benchmarks/workspaces/score_cudnn.py shows the rest.
  */
 #include "cudnn.h"
-
-#define LIBRARY "cudnn"
 
 /* Public names: CUDNN_DATA_*, CUDNN_BATCHNORM_*, CUDNN_BATCHNORM_OPS_*. */
 enum { FP32 = 0, FP64 = 1 };
@@ -57,7 +55,7 @@ static struct tiling tile(const struct tensor *x)
 static bool is_channels_last(const struct tensor *x) { return x->sizes[1] == 1 || x->strides[1] == 1; }
 
 /* No double, and no 5, 6, 7, 9, 10, 11, 13, 14 or 15 channels, were recorded. */
-static bool is_guess(const struct tensor *x)
+static bool is_unrecorded(const struct tensor *x)
 {
     return x->type == FP64 || (x->sizes[1] > 4 && x->sizes[1] < 16 && x->sizes[1] % 4);
 }
@@ -86,7 +84,7 @@ static int batch_norm_size(int mode, int operation, descriptor_t descriptor, enu
                            const char *name)
 {
     struct tensor x;
-    *bytes = 0;
+    *bytes = vest_cudnn_size(FACT_CUDNN_BATCH_NORM_OTHER, name, false, 0);
     if (mode != SPATIAL_PERSISTENT)
         return CUDNN_SUCCESS;
     int status = read_tensor(descriptor, &x);
@@ -96,9 +94,9 @@ static int batch_norm_size(int mode, int operation, descriptor_t descriptor, enu
         return CUDNN_NOT_SUPPORTED;
     if (!is_channels_last(&x))
         return CUDNN_SUCCESS;
-    *bytes = persistent_bytes(&x, pass, operation);
-    if (is_guess(&x))
-        *bytes = vest_guess(LIBRARY, name, (struct vest_bounds){0, *bytes, 2 * *bytes});
+    if (pass == RESERVE && operation != BN_ADD_ACTIVATION && !is_unrecorded(&x))
+        return CUDNN_SUCCESS; /* there is no mask to keep */
+    *bytes = vest_cudnn_size(FACT_CUDNN_BATCH_NORM, name, is_unrecorded(&x), persistent_bytes(&x, pass, operation));
     return CUDNN_SUCCESS;
 }
 
@@ -132,7 +130,7 @@ VEST_EXPORT int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void *handl
  * letter, the label itself, and a few words. The old call, whose labels lie on the host, has room for them too; its
  * longest label counts. Both algorithms ask for the same. */
 
-static int ctc_size(descriptor_t probabilities, size_t longest, size_t label_words, size_t *bytes)
+static int ctc_size(const char *name, descriptor_t probabilities, size_t longest, size_t label_words, size_t *bytes)
 {
     struct tensor p;
     int status = read_tensor(probabilities, &p);
@@ -141,6 +139,7 @@ static int ctc_size(descriptor_t probabilities, size_t longest, size_t label_wor
     size_t steps = (size_t)p.sizes[0], batch = (size_t)p.sizes[1], alphabet = (size_t)p.sizes[2];
     size_t blanked = 2 * longest + 1;
     *bytes = batch * sizeof(float) * (steps * alphabet + 2 * steps * blanked + blanked + label_words);
+    *bytes = vest_cudnn_size(FACT_CUDNN_CTC, name, false, *bytes);
     return CUDNN_SUCCESS;
 }
 
@@ -156,7 +155,7 @@ VEST_EXPORT int cudnnGetCTCLossWorkspaceSize(void *handle, descriptor_t probabil
     size_t longest = 0;
     for (int i = 0; i < p.sizes[1]; i++)
         longest = (size_t)label_lengths[i] > longest ? (size_t)label_lengths[i] : longest;
-    return ctc_size(probabilities, longest, longest + 4, bytes);
+    return ctc_size(__func__, probabilities, longest, longest + 4, bytes);
 }
 
 VEST_EXPORT int cudnnGetCTCLossWorkspaceSize_v8(void *handle, int algorithm, descriptor_t loss,
@@ -166,5 +165,5 @@ VEST_EXPORT int cudnnGetCTCLossWorkspaceSize_v8(void *handle, int algorithm, des
     int type, normalization, gradient_mode, longest;
     REAL(cudnnGetCTCLossDescriptor_v9, int, descriptor_t, int *, int *, int *, int *)
     int status = function(loss, &type, &normalization, &gradient_mode, &longest);
-    return status == CUDNN_SUCCESS ? ctc_size(probabilities, (size_t)longest, 2, bytes) : status;
+    return status == CUDNN_SUCCESS ? ctc_size(__func__, probabilities, (size_t)longest, 2, bytes) : status;
 }

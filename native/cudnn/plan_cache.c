@@ -1,8 +1,9 @@
 /* The file behind plan_cache.h: one line a plan, appended by one write() each, so that concurrent runs can share it.
  *
- * A line is "hash hash status workspace check"; one that does not check is ignored, so a torn or corrupt file costs a
- * recomputation and nothing else. The hashes include the cuDNN version and the device properties, so one file serves all
- * of them. It is bounded: past FILE_LIMIT it starts anew.
+ * A line is "hash hash status base fact unrecorded bytes most check", the middle being a struct vest_workspace; one
+ * that does not check is ignored, so a torn or corrupt file costs a recomputation and nothing else. The hashes include
+ * the cuDNN version and the device properties, so one file serves all of them. It is bounded: past FILE_LIMIT it starts
+ * anew.
  *
  * VERITASEST_PLAN_CACHE names the file; without it nothing is remembered between processes.
  */
@@ -19,9 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FORMAT 3 /* counted up when the answers change: corrections included */
+#define FORMAT 4 /* counted up when the answers change: corrections included */
 #define FILE_LIMIT (8 << 20)
 #define SLOTS (1 << 17) /* more than FILE_LIMIT holds lines */
+#define LINE_BYTES 200
 
 struct entry {
     uint64_t words[2];
@@ -53,8 +55,10 @@ static uint64_t check_of(const struct entry *entry)
 {
     struct vest_digest digest = {0};
     vest_digest_add(&digest, entry->words, sizeof entry->words);
-    vest_digest_add(&digest, &entry->plan.status, sizeof entry->plan.status);
-    vest_digest_add(&digest, &entry->plan.workspace, sizeof entry->plan.workspace);
+    const struct vest_workspace *size = &entry->plan.workspace;
+    const int64_t numbers[] = {entry->plan.status,    size->base,       size->part.fact,
+                               size->part.unrecorded, size->part.bytes, size->part.most};
+    vest_digest_add(&digest, numbers, sizeof numbers);
     return digest.words[0] ^ digest.words[1];
 }
 
@@ -80,12 +84,14 @@ static void keep(struct entry entry)
 static void read_file(void)
 {
     FILE *stream = fdopen(dup(file), "r");
-    char line[160];
+    char line[LINE_BYTES];
     while (stream && fgets(line, sizeof line, stream)) {
         struct entry entry = {0};
+        struct vest_workspace *size = &entry.plan.workspace;
         uint64_t check;
-        if (sscanf(line, "%" SCNx64 " %" SCNx64 " %d %" SCNd64 " %" SCNx64, &entry.words[0], &entry.words[1],
-                   &entry.plan.status, &entry.plan.workspace, &check) == 5 &&
+        if (sscanf(line, "%" SCNx64 " %" SCNx64 " %d %" SCNd64 " %d %d %" SCNd64 " %" SCNd64 " %" SCNx64,
+                   &entry.words[0], &entry.words[1], &entry.plan.status, &size->base, &size->part.fact,
+                   &size->part.unrecorded, &size->part.bytes, &size->part.most, &check) == 9 &&
             check == check_of(&entry))
             keep(entry);
     }
@@ -99,6 +105,8 @@ static void open_cache(void)
     const char *path = vest_setting("plan_cache"), *target = vest_setting("cudnn_properties");
     const int format = FORMAT;
     vest_digest_add(&setting, &format, sizeof format);
+    for (int i = 0; vest_fact_row(i); i++) /* a line holds the number of a row */
+        vest_digest_add(&setting, vest_fact_row(i)->name, strlen(vest_fact_row(i)->name));
     vest_digest_add(&setting, target ? target : "", target ? strlen(target) : 0);
     REAL(cudnnGetVersion, size_t, void)
     size_t version = function();
@@ -144,9 +152,12 @@ void vest_plan_add(const struct vest_digest *digest, const struct vest_plan *pla
         return;
     struct entry entry = entry_for(digest);
     entry.plan = *plan;
-    char line[160];
-    int length = snprintf(line, sizeof line, "%016" PRIx64 " %016" PRIx64 " %d %" PRId64 " %016" PRIx64 "\n",
-                          entry.words[0], entry.words[1], plan->status, plan->workspace, check_of(&entry));
+    const struct vest_workspace *size = &plan->workspace;
+    char line[LINE_BYTES];
+    int length = snprintf(line, sizeof line,
+                          "%016" PRIx64 " %016" PRIx64 " %d %" PRId64 " %d %d %" PRId64 " %" PRId64 " %016" PRIx64 "\n",
+                          entry.words[0], entry.words[1], plan->status, size->base, size->part.fact,
+                          size->part.unrecorded, size->part.bytes, size->part.most, check_of(&entry));
     pthread_mutex_lock(&lock);
     keep(entry);
     pthread_mutex_unlock(&lock);

@@ -2,6 +2,8 @@
 #ifndef VEST_PLAN_CACHE_H
 #define VEST_PLAN_CACHE_H
 
+#include "hopper.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +16,7 @@ struct vest_digest {
 
 struct vest_plan {
     int status;
-    int64_t workspace;
+    struct vest_workspace workspace;
 };
 
 void vest_digest_add(struct vest_digest *digest, const void *bytes, size_t count);

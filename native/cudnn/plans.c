@@ -33,7 +33,7 @@ struct known {
     int kind;
     struct vest_digest digest;
     bool remembered; /* a plan answered from the cache: the real one was never finalised */
-    bool corrected;  /* a plan whose workspace was worked out */
+    bool finished;   /* a plan whose workspace is known */
     int64_t workspace;
 };
 
@@ -198,17 +198,20 @@ VEST_EXPORT int cudnnBackendSetAttribute(descriptor_t descriptor, int attribute,
     return set_attribute(descriptor, attribute, type, count, values);
 }
 
+static const struct vest_workspace none = {.part = {.fact = FACT_CUDNN_PLAN}};
+
 /* The plan's workspace on the GPU, from the real library's device-less answer. */
-static int64_t plan_workspace(descriptor_t plan, bool *guessed)
+static struct vest_workspace plan_workspace(descriptor_t plan)
 {
-    int64_t workspace = 0, count = 0, length = 0;
-    if (get_attribute(plan, PLAN_WORKSPACE, TYPE_INT64, 1, &count, &workspace) != CUDNN_SUCCESS)
-        return 0;
+    struct vest_workspace workspace = none;
+    int64_t count = 0, length = 0;
+    if (get_attribute(plan, PLAN_WORKSPACE, TYPE_INT64, 1, &count, &workspace.base) != CUDNN_SUCCESS)
+        return none;
     if (get_attribute(plan, PLAN_JSON, TYPE_CHAR, 0, &length, NULL) != CUDNN_SUCCESS || length <= 0)
         return workspace;
     char *text = calloc(1, (size_t)length + 1);
     if (text && get_attribute(plan, PLAN_JSON, TYPE_CHAR, length, &count, text) == CUDNN_SUCCESS)
-        workspace = vest_hopper_workspace(text, workspace, guessed);
+        vest_hopper_workspace(text, workspace.base, &workspace);
     free(text);
     return workspace;
 }
@@ -220,7 +223,7 @@ static void settle(descriptor_t plan, int64_t workspace, bool remembered)
     if (known) {
         known->workspace = workspace;
         known->remembered = remembered;
-        known->corrected = true;
+        known->finished = true;
     }
     pthread_mutex_unlock(&lock);
 }
@@ -232,14 +235,13 @@ VEST_EXPORT int cudnnBackendFinalize(descriptor_t descriptor)
         return finalize(descriptor);
     struct vest_plan plan;
     if (!known.digest.unknown && vest_plan_find(&known.digest, &plan)) {
-        settle(descriptor, plan.workspace, true);
+        settle(descriptor, vest_workspace_bytes(&plan.workspace), true);
         return plan.status;
     }
-    bool guessed = false;
     plan.status = finalize(descriptor);
-    plan.workspace = plan.status == CUDNN_SUCCESS ? plan_workspace(descriptor, &guessed) : 0;
-    settle(descriptor, plan.workspace, false);
-    if (!known.digest.unknown && !guessed) /* a guess is made, and recorded, every time */
+    plan.workspace = plan.status == CUDNN_SUCCESS ? plan_workspace(descriptor) : none;
+    settle(descriptor, vest_workspace_bytes(&plan.workspace), false);
+    if (!known.digest.unknown)
         vest_plan_add(&known.digest, &plan);
     return plan.status;
 }
@@ -263,7 +265,7 @@ VEST_EXPORT int cudnnBackendGetAttribute(descriptor_t descriptor, int attribute,
                                          void *values)
 {
     struct known known = look(descriptor);
-    if (known.kind == EXECUTION_PLAN && attribute == PLAN_WORKSPACE && known.corrected && wanted >= 1 && values) {
+    if (known.kind == EXECUTION_PLAN && attribute == PLAN_WORKSPACE && known.finished && wanted >= 1 && values) {
         if (count)
             *count = 1;
         *(int64_t *)values = known.workspace;

@@ -9,8 +9,6 @@
 
 #include <stdlib.h>
 
-#define WORST_MISS (5ull << 20)
-
 #define LIBRARY "cudnn"
 
 /* Public names: CUDNN_LINEAR_INPUT, CUDNN_FWD_MODE_TRAINING, CUDNN_RNN_PADDED_IO_ENABLED, CUDNN_STATUS_BAD_PARAM. */
@@ -116,15 +114,15 @@ VEST_EXPORT int cudnnGetRNNTempSpaceSizes(void *handle, descriptor_t rnn, int mo
         return status;
     if (vest_rnn_is_refused(&n))
         return CUDNN_NOT_SUPPORTED;
-    bool guessed;
-    size_t bytes = vest_rnn_workspace(&n, &b, mode == TRAINING, &guessed);
-    if (guessed) /* the worst miss in the recordings was 4.5 MB */
-        bytes = vest_guess(LIBRARY, __func__,
-                           (struct vest_bounds){bytes > WORST_MISS ? bytes - WORST_MISS : 0, bytes, bytes + WORST_MISS});
+    bool unrecorded;
+    size_t bytes = vest_rnn_workspace(&n, &b, mode == TRAINING, &unrecorded);
+    bytes = vest_cudnn_size(FACT_CUDNN_RNN_WORKSPACE, __func__, unrecorded, bytes);
     if (workspace)
         *workspace = bytes;
     if (reserve)
-        *reserve = mode == TRAINING ? vest_rnn_reserve(&n, &b) : 0;
+        *reserve = mode == TRAINING
+                       ? vest_cudnn_size(FACT_CUDNN_RNN_RESERVE, __func__, false, vest_rnn_reserve(&n, &b))
+                       : 0;
     return CUDNN_SUCCESS;
 }
 
@@ -134,7 +132,8 @@ VEST_EXPORT int cudnnGetRNNWeightSpaceSize(void *handle, descriptor_t rnn, size_
     struct network n;
     int status = read_network(rnn, &n);
     if (status == CUDNN_SUCCESS)
-        *bytes = vest_rnn_matrix_bytes(&n) + pseudo_layers(&n) * layer_biases(&n) * n.hidden * n.element;
+        *bytes = vest_cudnn_size(FACT_CUDNN_RNN_WEIGHTS, __func__, false,
+                                 vest_rnn_matrix_bytes(&n) + pseudo_layers(&n) * layer_biases(&n) * n.hidden * n.element);
     return status;
 }
 

@@ -25,9 +25,9 @@ struct batch {
 bool vest_has_dropout(void *descriptor);
 size_t vest_rnn_matrix_bytes(const struct network *n);
 
-/* Sizes; see rnn_sizes.c. `guessed` is set where no recording confirms the answer. */
+/* Sizes; see rnn_sizes.c. `unrecorded` is set where no recording confirms the answer. */
 bool vest_rnn_is_refused(const struct network *n);
-size_t vest_rnn_workspace(const struct network *n, const struct batch *b, bool training, bool *guessed);
+size_t vest_rnn_workspace(const struct network *n, const struct batch *b, bool training, bool *unrecorded);
 size_t vest_rnn_reserve(const struct network *n, const struct batch *b);
 
 #endif

@@ -5,9 +5,8 @@
  * Padded input adds packed copies of what goes in and out, and two ints a sequence. The workspace for training is the
  * larger of what forward and backward need; inference needs forward's.
  *
- * Evidence: benchmarks/workspaces/truth/h200_rnn.jsonl (cuDNN 9.19, H200). Fitted on 80 % of its configurations, exact
- * on all others but one static persistent network (benchmarks/workspaces/score_cudnn.py). Other GPUs and other versions
- * of cuDNN were not recorded.
+ * Evidence: CUDNN_RNN_* in facts.def. Fitted on 80 % of the recorded configurations, exact on all others but one static
+ * persistent network (benchmarks/workspaces/score_cudnn.py).
  */
 #include "rnn.h"
 
@@ -145,7 +144,7 @@ size_t vest_rnn_reserve(const struct network *n, const struct batch *b)
 
 /* What the recordings do not cover or do not confirm. Static persistent kernels asked for more than the model in 11 of
  * 14 recorded trainings of at most 256 tokens, in none of more, and were refused some hidden sizes above 1,500. */
-static bool is_guess(const struct network *n, const struct batch *b, bool backward)
+static bool is_unrecorded(const struct network *n, const struct batch *b, bool backward)
 {
     if (n->bias != DOUBLE_BIAS || (n->type == FP64 && is_persistent(n)))
         return true;
@@ -162,11 +161,11 @@ bool vest_rnn_is_refused(const struct network *n)
     return n->algorithm == PERSIST_SMALL_H && n->hidden > largest;
 }
 
-size_t vest_rnn_workspace(const struct network *n, const struct batch *b, bool training, bool *guessed)
+size_t vest_rnn_workspace(const struct network *n, const struct batch *b, bool training, bool *unrecorded)
 {
     bool persistent = is_persistent(n);
     size_t forward = persistent ? forward_persistent(n, b) : forward_standard(n, b);
     size_t backward = !training ? 0 : persistent ? backward_persistent(n, b) : backward_standard(n, b);
-    *guessed = is_guess(n, b, backward > forward);
+    *unrecorded = is_unrecorded(n, b, backward > forward);
     return larger(forward, backward);
 }

@@ -1,7 +1,7 @@
 /* cuFFT: plans are numbers with a work area; transforms do nothing.
  *
- * The size of the work area follows rules read off 1,298 plans recorded on an H200 with cuFFT 12.0
- * (benchmarks/workspaces/truth/h200_fft.jsonl; benchmarks/workspaces/score_libraries.py compares):
+ * The size of the work area follows rules read off 1,298 recorded plans (CUFFT_WORK_AREA in facts.def;
+ * benchmarks/workspaces/score_libraries.py compares):
  *   - what one kernel can do needs none: smooth sizes that fit into shared memory, primes up to 4096 points (Bluestein
  *     on chip), powers of the primes 13, 17 and 19;
  *   - what takes two kernels needs a complex copy of the data;
@@ -10,11 +10,11 @@
  *   - real signals of even length are complex ones of half the length; of odd length, two of a batch become one.
  *
  * Known limitation: which even lengths have a kernel of their own is a list, and a list has gaps. Where no plan like
- * the one asked for was recorded (also: another GPU, another cuFFT) the answer is the larger one, and recorded as a
- * guess.
+ * the one asked for was recorded the answer is the larger one, and recorded as a guess.
  */
 #define VEST_LIBRARY "cufft"
 #define VEST_REFUSAL 16 /* CUFFT_NOT_SUPPORTED */
+#include "facts/facts.h"
 #include "stub.h"
 
 #include <pthread.h>
@@ -35,13 +35,6 @@ enum {
     LARGEST_PRIME_SIDE = 521, /* the largest recorded, in more than one dimension */
     LARGEST_SIDE = 2048,      /* likewise, of any kind */
 };
-
-/* The cuFFT that the reference torch build of each CUDA major ships. */
-#if VEST_CUDA_MAJOR >= 13
-static const int VERSION[3] = {12, 0, 0};
-#else
-static const int VERSION[3] = {11, 3, 3};
-#endif
 
 struct plan {
     bool used, manual; /* manual: the caller brings the work area */
@@ -72,8 +65,7 @@ static struct plan *find(int handle)
     return handle > 0 && handle < capacity && plans[handle].used ? &plans[handle] : NULL;
 }
 
-/* Seen on an H200: the first plan takes 8 MiB that stay. */
-static struct vest_library own_memory = {.name = "cufft", .first_bytes = 8ull << 20};
+static struct vest_library own_memory = {.name = "cufft", .first_bytes = FACT_VALUE(CUFFT_FIRST_PLAN)};
 
 VEST_EXPORT int cufftCreate(int *handle)
 {
@@ -319,8 +311,7 @@ static wide several_dimensions(const struct shape *shape, wide bytes, bool *know
 static size_t work_bytes_of(const struct shape *shape, bool *known)
 {
     wide bytes = (wide)shape->complex_bytes, largest = 1, work;
-    *known = VEST_CUDA_MAJOR == 13 && vest_gpu()->cc == 90;
-    *known &= !shape->embedded || (shape->rank == 1 && shape->kind == COMPLEX);
+    *known = !shape->embedded || (shape->rank == 1 && shape->kind == COMPLEX);
     for (int i = 0; i < shape->rank; i++)
         largest = shape->n[i] > largest ? shape->n[i] : largest;
     if (bytes == 4)
@@ -334,6 +325,15 @@ static size_t work_bytes_of(const struct shape *shape, bool *known)
     return (size_t)work;
 }
 
+/* A complex copy of the data: what a transform of two kernels needs. */
+static uint64_t copy_bytes(const struct shape *shape)
+{
+    uint64_t points = (uint64_t)shape->batch;
+    for (int i = 0; i < shape->rank; i++)
+        points *= (uint64_t)shape->n[i];
+    return points * shape->complex_bytes;
+}
+
 static int size_of(const char *name, const struct shape *shape, size_t *work_bytes)
 {
     if (shape->rank < 1 || shape->rank > MAX_RANK || !shape->n || shape->batch < 1 || !shape->complex_bytes)
@@ -342,11 +342,14 @@ static int size_of(const char *name, const struct shape *shape, size_t *work_byt
         if (shape->n[i] < 1)
             return INVALID_VALUE;
     bool known;
-    *work_bytes = work_bytes_of(shape, &known);
-    if (!known) { /* on the H200 never too low in the recordings; elsewhere nothing was recorded */
-        const uint64_t high = vest_gpu()->cc == 90 ? *work_bytes : 2 * *work_bytes;
-        *work_bytes = vest_guess(VEST_LIBRARY, name, (struct vest_bounds){0, *work_bytes, high});
-    }
+    const size_t bytes = work_bytes_of(shape, &known);
+    const struct vest_fact_query query = {
+        .name = name,
+        .version = VEST_CUDA_MAJOR,
+        .unrecorded = !known,
+        .most = copy_bytes(shape),
+    };
+    *work_bytes = vest_fact_size(FACT_CUFFT_WORK_AREA, &query, bytes);
     return SUCCESS;
 }
 
@@ -533,7 +536,8 @@ VEST_EXPORT int cufftEstimateMany(int rank, int *n, LAYOUT_ARGUMENTS(int), int t
 
 VEST_EXPORT int cufftGetVersion(int *version)
 {
-    *version = VERSION[0] * 1000 + VERSION[1] * 100 + VERSION[2];
+    const int *parts = vest_version(VEST_CUFFT, VEST_CUDA_MAJOR)->parts;
+    *version = parts[0] * 1000 + parts[1] * 100 + parts[2];
     return SUCCESS;
 }
 
@@ -541,6 +545,6 @@ VEST_EXPORT int cufftGetProperty(int which, int *value)
 {
     if (which < 0 || which > 2 || !value)
         return INVALID_VALUE;
-    *value = VERSION[which];
+    *value = vest_version(VEST_CUFFT, VEST_CUDA_MAJOR)->parts[which];
     return SUCCESS;
 }

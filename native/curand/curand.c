@@ -5,6 +5,7 @@
  */
 #define VEST_LIBRARY "curand"
 #define VEST_REFUSAL 204 /* CURAND_STATUS_ARCH_MISMATCH: cuRAND has no "not supported" */
+#include "facts/facts.h"
 #include "stub.h"
 
 #include <stdlib.h>
@@ -13,13 +14,6 @@
 #include "symbols/curand_unsupported.def"
 
 enum { SUCCESS = 0, ALLOCATION_FAILED = 102, OUT_OF_RANGE = 104 };
-
-/* The cuRAND that the reference torch build of each CUDA major ships. */
-#if VEST_CUDA_MAJOR >= 13
-static const int VERSION[3] = {10, 4, 0};
-#else
-static const int VERSION[3] = {10, 3, 9};
-#endif
 
 VEST_EXPORT int curandCreateGenerator(void **out, int kind)
 {
@@ -36,7 +30,8 @@ VEST_EXPORT int curandDestroyGenerator(void *generator)
 
 VEST_EXPORT int curandGetVersion(int *version)
 {
-    *version = VERSION[0] * 1000 + VERSION[1] * 100 + VERSION[2];
+    const int *parts = vest_version(VEST_CURAND, VEST_CUDA_MAJOR)->parts;
+    *version = parts[0] * 1000 + parts[1] * 100 + parts[2];
     return SUCCESS;
 }
 
@@ -44,6 +39,6 @@ VEST_EXPORT int curandGetProperty(int which, int *value)
 {
     if (which < 0 || which > 2 || !value)
         return OUT_OF_RANGE;
-    *value = VERSION[which];
+    *value = vest_version(VEST_CURAND, VEST_CUDA_MAJOR)->parts[which];
     return SUCCESS;
 }

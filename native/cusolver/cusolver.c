@@ -2,16 +2,17 @@
  *
  * `info` on the device is set to 0 ("no error"), because PyTorch reads it back and raises on anything else.
  *
- * cuSOLVER does not document its workspace sizes. The formulas below were read off 2,447 answers recorded on an H200
- * with cuSOLVER 12.0.4 (benchmarks/workspaces/truth/h200_solver.jsonl; benchmarks/workspaces/score_libraries.py
- * compares). They look like what the routines are made of: a block of 32 elements is the unit, an eigenvalue problem
+ * cuSOLVER does not document its workspace sizes. The formulas below were read off 2,447 recorded answers
+ * (CUSOLVER_WORKSPACE in facts.def; benchmarks/workspaces/score_libraries.py compares). They look like what the routines
+ * are made of: a block of 32 elements is the unit, an eigenvalue problem
  * holds the workspace of the reflectors it applies, a singular value problem that of its QR factorisation.
  *
- * Known limitation: sides above 4096 were not recorded, nor other GPUs and versions. Answers for them follow the same
- * formulas and are recorded as guesses.
+ * Known limitation: sides above 4096 were not recorded. Answers for them follow the same formulas and are recorded as
+ * guesses.
  */
 #define VEST_LIBRARY "cusolver"
 #define VEST_REFUSAL 9 /* CUSOLVER_STATUS_NOT_SUPPORTED */
+#include "facts/facts.h"
 #include "stub.h"
 
 #include <limits.h>
@@ -25,13 +26,6 @@ enum { SUCCESS = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 2, INVALID_VALUE = 3 };
 #include "object.h"
 enum { BLOCK = 32, LARGEST_RECORDED = 4096 };
 
-/* The cuSOLVER that the reference torch build of each CUDA major ships. */
-#if VEST_CUDA_MAJOR >= 13
-static const int VERSION[3] = {12, 0, 4};
-#else
-static const int VERSION[3] = {11, 7, 3};
-#endif
-
 struct handle {
     int device;
     void *stream;
@@ -42,7 +36,7 @@ struct handle {
     VEST_EXPORT int creator(void **out) { return create(out, sizeof(struct handle)); }                                 \
     VEST_EXPORT int destroyer(void *object) { return destroy(object); }
 
-static struct vest_library own_memory = {.name = "cusolver", .handle_bytes = 96ull << 20}; /* seen on an H200 */
+static struct vest_library own_memory = {.name = "cusolver", .handle_bytes = FACT_VALUE(CUSOLVER_HANDLE)};
 
 VEST_EXPORT int cusolverDnCreate(struct handle **out)
 {
@@ -77,7 +71,8 @@ SETTING(cusolverDnSetEmulationStrategy, cusolverDnGetEmulationStrategy, int, emu
 
 VEST_EXPORT int cusolverGetVersion(int *version)
 {
-    *version = VERSION[0] * 1000 + VERSION[1] * 100 + VERSION[2];
+    const int *parts = vest_version(VEST_CUSOLVER, VEST_CUDA_MAJOR)->parts;
+    *version = parts[0] * 1000 + parts[1] * 100 + parts[2];
     return SUCCESS;
 }
 
@@ -85,7 +80,7 @@ VEST_EXPORT int cusolverGetProperty(int which, int *value)
 {
     if (which < 0 || which > 2 || !value)
         return INVALID_VALUE;
-    *value = VERSION[which];
+    *value = vest_version(VEST_CUSOLVER, VEST_CUDA_MAJOR)->parts[which];
     return SUCCESS;
 }
 
@@ -229,13 +224,15 @@ enum { S_COMPLEX = 0, D_COMPLEX = 0, C_COMPLEX = 1, Z_COMPLEX = 1 };
 enum { S_SINGLE = 1, D_SINGLE = 0, C_SINGLE = 1, Z_SINGLE = 0 };
 static int64_t element_bytes(int data_type) { return data_type == 0 ? 4 : data_type == 5 ? 16 : 8; }
 
-/* The formulas are exact on all that was recorded; beyond it a factor of two either way is allowed for. */
+/* The formulas are exact on all that was recorded. */
 static int64_t size_or_guess(const char *name, int64_t largest_side, bool known, int64_t size)
 {
-    if (known && VEST_CUDA_MAJOR == 13 && vest_gpu()->cc == 90 && largest_side <= LARGEST_RECORDED)
-        return size;
-    const uint64_t bytes = size > 0 ? (uint64_t)size : 0;
-    return (int64_t)vest_guess(VEST_LIBRARY, name, (struct vest_bounds){bytes / 2, bytes, 2 * bytes});
+    const struct vest_fact_query query = {
+        .name = name,
+        .version = VEST_CUDA_MAJOR,
+        .unrecorded = !known || largest_side > LARGEST_RECORDED,
+    };
+    return (int64_t)vest_fact_size(FACT_CUSOLVER_WORKSPACE, &query, size > 0 ? (uint64_t)size : 0);
 }
 
 static int answer(const char *name, int64_t largest_side, bool known, int64_t elements, int *count)

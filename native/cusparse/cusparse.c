@@ -1,15 +1,16 @@
 /* cuSPARSE: descriptors remember shapes; sparse products do nothing.
  *
- * Buffer sizes follow formulas read off 560 answers recorded on an H200 with cuSPARSE 12.6.3
- * (benchmarks/workspaces/truth/h200_solver.jsonl; benchmarks/workspaces/score_libraries.py compares). PyTorch's
- * products and triangular solves over CSR matrices are exact there.
+ * Buffer sizes follow formulas read off 560 recorded answers (CUSPARSE_BUFFER in facts.def;
+ * benchmarks/workspaces/score_libraries.py compares). PyTorch's products and triangular solves over CSR matrices are
+ * exact there.
  *
  * Known limitations, all recorded as guesses: algorithms and formats that PyTorch does not ask for; the second phase of
  * a sparse product, and how many entries a sparse sum or product has: they depend on values, so the answer is the
- * expected number for entries spread evenly; batches; other GPUs and versions. Guesses are on the high side.
+ * expected number for entries spread evenly; batches. Guesses are on the high side.
  */
 #define VEST_LIBRARY "cusparse"
 #define VEST_REFUSAL 10 /* CUSPARSE_STATUS_NOT_SUPPORTED */
+#include "facts/facts.h"
 #include "stub.h"
 
 #include <limits.h>
@@ -25,13 +26,6 @@ enum { SUCCESS = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 2, INVALID_VALUE = 3 };
 enum { NOT_SUPPORTED = VEST_REFUSAL };
 enum { INDEX_BYTES = 4 }; /* of the interfaces that only know 32-bit indices */
 enum { REAL_32F = 0, REAL_16F = 2, REAL_16BF = 14 }; /* cudaDataType: CUDA_R_... */
-
-/* The cuSPARSE that the reference torch build of each CUDA major ships. */
-#if VEST_CUDA_MAJOR >= 13
-static const int VERSION[3] = {12, 6, 3};
-#else
-static const int VERSION[3] = {12, 5, 8};
-#endif
 
 struct handle {
     void *stream;
@@ -101,7 +95,8 @@ VEST_EXPORT int cusparseGetPointerMode(struct handle *handle, int *mode)
 VEST_EXPORT int cusparseGetVersion(struct handle *handle, int *version)
 {
     (void)handle;
-    *version = VERSION[0] * 1000 + VERSION[1] * 100 + VERSION[2];
+    const int *parts = vest_version(VEST_CUSPARSE, VEST_CUDA_MAJOR)->parts;
+    *version = parts[0] * 1000 + parts[1] * 100 + parts[2];
     return SUCCESS;
 }
 
@@ -109,7 +104,7 @@ VEST_EXPORT int cusparseGetProperty(int which, int *value)
 {
     if (which < 0 || which > 2 || !value)
         return INVALID_VALUE;
-    *value = VERSION[which];
+    *value = vest_version(VEST_CUSPARSE, VEST_CUDA_MAJOR)->parts[which];
     return SUCCESS;
 }
 
@@ -326,9 +321,8 @@ static int answer(const char *name, int64_t bytes, bool known, size_t *out)
 {
     if (!out)
         return INVALID_VALUE;
-    *out = bytes > 0 ? (size_t)bytes : 0;
-    if (!known || VEST_CUDA_MAJOR != 13 || vest_gpu()->cc != 90)
-        *out = vest_guess(VEST_LIBRARY, name, (struct vest_bounds){0, *out, 2 * *out});
+    const struct vest_fact_query query = {.name = name, .version = VEST_CUDA_MAJOR, .unrecorded = !known};
+    *out = vest_fact_size(FACT_CUSPARSE_BUFFER, &query, bytes > 0 ? (uint64_t)bytes : 0);
     return SUCCESS;
 }
 

@@ -1,0 +1,94 @@
+"""Questions to the built libraries in a process of their own, with a GPU of the test's choice. No PyTorch is needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from veritasest.engines.emulated.libraries import installed
+
+LIBRARIES = installed().libraries
+
+# Reads questions from standard input, one a line; the library's answers and what was logged go to standard output.
+_ASKER = """
+import ctypes, json, os, sys
+from pathlib import Path
+
+class Query(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("version", ctypes.c_int), ("unrecorded", ctypes.c_bool),
+                ("most", ctypes.c_uint64)]
+
+core = ctypes.CDLL(sys.argv[1] + "/libveritasest.so", mode=ctypes.RTLD_GLOBAL)
+core.vest_fact_size.restype = ctypes.c_uint64
+
+def fact(number, name, version, unrecorded, most, size):
+    query = Query(name.encode(), version, unrecorded, most)
+    return core.vest_fact_size(number, ctypes.byref(query), ctypes.c_uint64(size))
+
+def call(library, function, arguments, outputs):
+    made = [getattr(ctypes, "c_" + kind)() for kind in outputs]
+    passed = [ctypes.c_int(one) if isinstance(one, int) else None for one in arguments]
+    status = getattr(ctypes.CDLL(sys.argv[1] + "/" + library), function)(*passed, *map(ctypes.byref, made))
+    return [status, *(one.value for one in made)]
+
+def text(library, function):
+    out = ctypes.create_string_buffer(80)
+    getattr(ctypes.CDLL(sys.argv[1] + "/" + library), function)(out, 80)
+    return out.value.decode()
+
+for line in sys.stdin:
+    kind, arguments = json.loads(line)
+    print(json.dumps({"fact": fact, "call": call, "text": text}[kind](*arguments)))
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gpu:
+    """What decides whether a fact is exact, as the device is told."""
+
+    cc: int = 90
+    sms: int = 132
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """The answers, in the order of the questions, and what was recorded as a guess: how, by library and name."""
+
+    answers: tuple[Any, ...]
+    guesses: Mapping[tuple[str, str], str]
+
+
+def device_environment(gpu: Gpu, trace: Path, guesses: str | None) -> dict[str, str]:
+    """How a process is told which GPU to emulate, where to log, and which bound guesses take."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("VERITASEST_")}
+    environment.update(VERITASEST_DEVICE=f"cc={gpu.cc};sms={gpu.sms}", VERITASEST_TRACE=str(trace))
+    if guesses:
+        environment["VERITASEST_GUESSES"] = guesses
+    return environment
+
+
+def ask(questions: Sequence[tuple[str, tuple[Any, ...]]], *, gpu: Gpu, guesses: str | None = None) -> Reply:
+    """The answers of the built libraries on `gpu`. A guess is recorded once a name and process."""
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "trace"
+        trace.touch()  # the libraries append to it and never create it
+        done = subprocess.run(
+            [sys.executable, "-c", _ASKER, str(LIBRARIES)],
+            input="".join(json.dumps(question) + "\n" for question in questions),
+            env=device_environment(gpu, trace, guesses),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        events = [json.loads(line) for line in trace.read_text().splitlines()]
+    return Reply(
+        answers=tuple(json.loads(line) for line in done.stdout.splitlines()),
+        guesses={(e["library"], e["name"]): e["how"] for e in events if e["kind"] == "unmodelled"},
+    )
