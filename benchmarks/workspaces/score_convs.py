@@ -20,13 +20,22 @@ from pathlib import Path
 
 from benchmarks.emulated_device import emulated_environment
 from benchmarks.truth_files import HERE, ROOT
-from benchmarks.workspaces.cluster_rule import parse
 
 TRUTH = HERE / "workspaces/truth/h200_convs_handle.txt.gz"
 NEAR_BYTES = 64 * 1024
 TARGET = 0.97
 
 Plans = dict[int, list[tuple[dict, int]]]
+
+
+def parse(line: str) -> tuple[dict, int] | None:
+    """Engine and knobs of a plan, and its workspace, from one recorded line; None for lines that are not plans."""
+    status, _, rest = line.partition(" ws=")
+    if not status.isdigit() or not rest:
+        return None
+    size, _, text = rest.partition(" ")
+    engine = json.loads(text)["engine"]
+    return {"engine": engine["engineId"], "knobs": engine["knobChoices"]}, int(size)
 
 
 def read(path: Path) -> Plans:

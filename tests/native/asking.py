@@ -21,6 +21,10 @@ _ASKER = """
 import ctypes, json, os, sys
 from pathlib import Path
 
+class Workspace(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_int64), ("fact", ctypes.c_int), ("unrecorded", ctypes.c_int),
+                ("bytes", ctypes.c_int64), ("most", ctypes.c_int64)]
+
 class Query(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("version", ctypes.c_int), ("unrecorded", ctypes.c_bool),
                 ("most", ctypes.c_uint64)]
@@ -43,9 +47,15 @@ def text(library, function):
     getattr(ctypes.CDLL(sys.argv[1] + "/" + library), function)(out, 80)
     return out.value.decode()
 
+def plan(text, deviceless):
+    made = Workspace()
+    library = ctypes.CDLL(sys.argv[1] + "/libveritasest_cudnn.so.9")
+    library.vest_hopper_workspace(text.encode(), ctypes.c_int64(deviceless), ctypes.byref(made))
+    return {name: getattr(made, name) for name, _ in Workspace._fields_}
+
 for line in sys.stdin:
     kind, arguments = json.loads(line)
-    print(json.dumps({"fact": fact, "call": call, "text": text}[kind](*arguments)))
+    print(json.dumps({"fact": fact, "call": call, "text": text, "plan": plan}[kind](*arguments)))
 """
 
 
