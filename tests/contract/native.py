@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from veritasest.engines.emulated.libraries import installed
+from prerequisites import native_core
 
 LOAD = "import ctypes, json, sys\ncore = ctypes.CDLL(sys.argv[1])\n"
 
@@ -23,7 +23,7 @@ def run_native(code: str, settings: Mapping[str, Any] | None, folder: Path) -> s
         text = json.dumps({"native": settings, "job": {"command": ["python"]}}, ensure_ascii=False)
         document.write_text(text, encoding="utf-8", errors="surrogateescape")
         environment["VERITASEST_RUN"] = str(document)
-    command = [sys.executable, "-c", LOAD + code, str(installed().libraries / "libveritasest.so")]
+    command = [sys.executable, "-c", LOAD + code, str(native_core())]
     done = subprocess.run(
         command, env=environment, check=True, capture_output=True, text=True, errors="surrogateescape"
     )

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from native import run_native
 
+from native import run_native
 from veritasest.gpus import GPU, find
 
 UNLIMITED = 2**64 - 1

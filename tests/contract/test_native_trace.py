@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
-from native import run_native
 
+from native import run_native
 from veritasest.gpus import find
 from veritasest.spec.run import RunSpec
 from veritasest.trace import TraceWriter, read

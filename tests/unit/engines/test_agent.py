@@ -1,4 +1,4 @@
-"""The parts of the agent that need no torch. The rest is seen at work in tests/integration."""
+"""The parts of the agent that need no torch. tests/integration covers the rest."""
 
 from __future__ import annotations
 
@@ -12,26 +12,9 @@ from typing import Any
 import pytest
 
 from veritasest.engines.emulated.agent import frames, roles
-from veritasest.engines.emulated.agent.stop import StopRule
 
 
-@pytest.mark.parametrize(
-    ("text", "rule"),
-    [
-        ("", StopRule(steps=None)),
-        ("until_exit", StopRule(steps=None)),
-        ("steps=5", StopRule(steps=5)),
-        ("steps=3;quiet=2", StopRule(steps=3, quiet=2)),
-        ("steps=3;quiet=2;budget_s=1.5", StopRule(steps=3, quiet=2, budget_s=1.5)),
-        ("steps=9;forward_from=4;leave_from=6", StopRule(steps=9, forward_from=4, leave_from=6)),
-        ("forward_from=4", StopRule(steps=None, forward_from=4)),
-    ],
-)
-def test_the_stop_rule_is_read_as_the_launcher_wrote_it(text: str, rule: StopRule) -> None:
-    assert StopRule.parse(text) == rule
-
-
-def test_the_users_code_is_told_from_libraries(tmp_path: Path) -> None:
+def test_the_code_of_the_user_is_distinguished_from_libraries(tmp_path: Path) -> None:
     assert frames.is_users(str(tmp_path / "train.py"))
     assert not frames.is_users(importlib.__file__ or "")
     assert not frames.is_users(pytest.__file__ or "")
@@ -44,8 +27,8 @@ def test_the_place_of_an_exception_is_the_innermost_line_of_the_users_code() -> 
         importlib.import_module("no_such_module_anywhere")
     except ModuleNotFoundError as error:
         place = frames.of_traceback(error.__traceback__)
-    assert place["file"] == __file__
-    assert place["code"] == 'importlib.import_module("no_such_module_anywhere")'
+    assert place.file == __file__
+    assert place.code == 'importlib.import_module("no_such_module_anywhere")'
 
 
 def test_an_exception_is_ours_only_where_our_code_raised_it(monkeypatch: pytest.MonkeyPatch) -> None:

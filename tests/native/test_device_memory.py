@@ -1,4 +1,4 @@
-"""The emulated device's books balance, whatever is allocated, mapped and given back, and in whichever order."""
+"""The memory of the emulated device adds up, whatever is allocated, mapped and freed, in any order."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
-from veritasest.engines.emulated.accounting import SharedBooks
-from veritasest.engines.emulated.libraries import installed
-from veritasest.errors import UnsupportedEnvironment
+from prerequisites import native_core
+from veritasest.engines.emulated.accounting import SharedAccounting
 
 MIB = 2**20
 GRANULE = 2 * MIB  # address_space.h: VEST_ALLOCATION_UNIT
@@ -52,24 +51,21 @@ SIGNATURES = {
 
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ctypes.CDLL]:
-    """The installed core, with DEVICE as its target, and with books to share, which a process alone must not notice. It
+    """The installed core, with DEVICE as its target and shared accounting, which a single process must not notice. It
     reads its settings once, at the first call."""
-    try:
-        library = ctypes.CDLL(str(installed().libraries / "libveritasest.so"))
-    except UnsupportedEnvironment as error:
-        pytest.skip(str(error))
+    library = ctypes.CDLL(str(native_core()))
     for name, (result, arguments) in SIGNATURES.items():
         call = getattr(library, name)
         call.restype, call.argtypes = result, arguments
     document = tmp_path_factory.mktemp("run") / "run.json"
-    with SharedBooks() as books:
-        document.write_text(json.dumps({"native": {**DEVICE, "books": str(books.path)}}))
+    with SharedAccounting() as accounting:
+        document.write_text(json.dumps({"native": {**DEVICE, "books": str(accounting.path)}}))
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(os.environ, "VERITASEST_RUN", str(document))
             library.vest_gpu()
             library.vest_memory_info(0, ctypes.c_uint64(), ctypes.c_uint64())
         yield library
-        assert books.processes() == [os.getpid()]
+        assert accounting.processes() == [os.getpid()]
 
 
 @dataclass(eq=False)
@@ -106,7 +102,7 @@ class Reservation:
     pieces: list[Piece] = field(default_factory=list)
 
 
-class Books(RuleBasedStateMachine):
+class DeviceMemory(RuleBasedStateMachine):
     core: ctypes.CDLL
 
     blocks = Bundle("blocks")
@@ -230,7 +226,9 @@ class Books(RuleBasedStateMachine):
         assert [self.core.vest_used_bytes(device) for device in (0, 1)] == [0, 0]
 
 
-def test_the_books_balance(core: ctypes.CDLL) -> None:
-    Books.core = core
-    machine = type("BooksTest", (Books.TestCase,), {"settings": settings(deadline=None, stateful_step_count=60)})
+def test_device_memory_adds_up(core: ctypes.CDLL) -> None:
+    DeviceMemory.core = core
+    machine = type(
+        "DeviceMemoryTest", (DeviceMemory.TestCase,), {"settings": settings(deadline=None, stateful_step_count=60)}
+    )
     machine("runTest").runTest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,30 +12,26 @@ import pytest
 
 from veritasest.engines.emulated.agent import guard
 from veritasest.engines.emulated.agent.guard import guarded, theirs
-from veritasest.trace import OwnError, TraceWriter, read
+from veritasest.gpus import find
+from veritasest.spec.run import RunSpec
+from veritasest.trace import SCHEMA, Header, OwnError, TraceWriter, read
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "trace.vest"
-    path.write_text(
-        json.dumps(
-            {
-                "kind": "header",
-                "schema": 1,
-                "created": "",
-                "command": [],
-                "veritasest": "",
-                "gpu": {},
-                "limit_bytes": None,
-                "allocator_conf": None,
-                "host": {},
-                "stop": {},
-            }
-        )
-        + "\n"
-    )
     with TraceWriter(path) as trace:
+        trace.header(
+            Header(
+                schema=SCHEMA,
+                created="",
+                command=(),
+                veritasest="",
+                run=RunSpec(gpu=find("h200"), limit_bytes=None),
+                allocator_conf=None,
+                host={},
+            )
+        )
         guard.use(trace)
         yield path
     guard._trace = None
@@ -64,7 +59,7 @@ def test_an_error_of_ours_is_written_down_once_and_switches_the_part_off(
     assert [part(1), part(2)] == [-1, -2]
     assert calls == [1]
     (error,) = read(path).of(OwnError)
-    assert (error.where, error.type, error.message) == ("a part", "builtins.KeyError", "'ours'")
+    assert (error.where, error.type, error.message) == ("a part", "KeyError", "'ours'")
     assert "an error of VeritasEst's own in a part, the job goes on: KeyError('ours')" in capsys.readouterr().err
 
 

@@ -1,8 +1,6 @@
 """The stand-in libraries answer everything torch's own libraries import, and their tables are in order."""
 
-import importlib.util
 import re
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -10,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from veritasest.engines.emulated.libraries import installed
-from veritasest.errors import UnsupportedEnvironment
+from prerequisites import cuda_torch, missing, native_installation, program
 
-TABLES = Path(__file__).parents[1] / "native" / "symbols"
+TABLES = Path(__file__).parents[2] / "native" / "symbols"
 TORCH_LIBRARIES = (
     "libc10_cuda.so",
     "libcaffe2_nvrtc.so",
@@ -33,14 +30,14 @@ UNVERSIONED = {
 
 def symbols(library: Path, which: str) -> Iterator[tuple[str, str]]:
     """Name and version of every dynamic symbol; `which` is nm's --undefined-only or --defined-only."""
-    done = subprocess.run(["nm", "-D", which, str(library)], capture_output=True, text=True, check=True)
+    done = subprocess.run([program("nm"), "-D", which, str(library)], capture_output=True, text=True, check=True)
     for line in done.stdout.splitlines():
         name, _, version = line.split()[-1].partition("@")
         yield name, version.lstrip("@")
 
 
 def home_of(name: str, version: str) -> str | None:
-    """The file name of the library that an undefined symbol comes from, where that can be told."""
+    """The file name of the library that an undefined symbol comes from, where that is known."""
     if version:
         return version
     return next((library for prefix, library in UNVERSIONED.items() if re.match(prefix, name)), None)
@@ -48,25 +45,13 @@ def home_of(name: str, version: str) -> str | None:
 
 @pytest.fixture(scope="module")
 def torch_home() -> Path:
-    """The folder of the installed torch, found without importing it."""
-    spec = importlib.util.find_spec("torch")
-    if spec is None or spec.origin is None:
-        pytest.skip("torch is not installed: its imports cannot be listed")
-    home = Path(spec.origin).parent
-    if not (home / "lib" / "libtorch_cuda.so").exists():
-        pytest.skip("the installed torch is not a CUDA build")
-    return home
+    return cuda_torch()
 
 
 @pytest.fixture(scope="module")
 def exported(torch_home: Path) -> dict[str, set[str]]:
     """What each stand-in for torch's CUDA version exports, by soname."""
-    if shutil.which("nm") is None:
-        pytest.skip("nm is not installed: install binutils")
-    try:
-        installation = installed()
-    except UnsupportedEnvironment as error:
-        pytest.skip(str(error))
+    installation = native_installation()
     version = re.search(r"^cuda\b.*= '(\d+)\.", (torch_home / "version.py").read_text(), re.MULTILINE)
     assert version, "torch/version.py names no CUDA version"
     paths = installation.preload(int(version[1]))
@@ -77,13 +62,13 @@ def exported(torch_home: Path) -> dict[str, set[str]]:
 def test_every_import_of_torch_is_answered(library: str, torch_home: Path, exported: dict[str, set[str]]) -> None:
     path = torch_home / "lib" / library
     if not path.exists():
-        pytest.skip(f"this torch has no {library}")
-    missing = [
+        raise missing(f"this torch has no {library}")
+    unanswered = [
         name
         for name, version in symbols(path, "--undefined-only")
         if (home := home_of(name, version)) in exported and name not in exported[home]
     ]
-    assert missing == []
+    assert unanswered == []
 
 
 def test_the_imports_of_torch_are_found(torch_home: Path, exported: dict[str, set[str]]) -> None:

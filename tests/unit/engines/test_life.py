@@ -16,7 +16,7 @@ from veritasest.engines.emulated.agent.life.control import LoopControl
 from veritasest.engines.emulated.agent.life.loops import place_of
 from veritasest.engines.emulated.agent.life.pace import Budget, Decision, Pace, Stage
 from veritasest.engines.emulated.agent.life.settling import Settling
-from veritasest.engines.emulated.agent.stop import StopRule
+from veritasest.spec.stop import StopRule
 
 NANO = """\
 import torch
@@ -305,7 +305,7 @@ class Clock:
         return self.now
 
 
-DEFAULT = StopRule(steps=3, quiet=2)
+DEFAULT = StopRule()
 
 
 def paced(rule: StopRule = DEFAULT, *, seconds_a_step: float = 1.0, steps: int = 60, **state: bool) -> list[Any]:

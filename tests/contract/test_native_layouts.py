@@ -6,7 +6,6 @@ import importlib.util
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -15,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from veritasest.engines.emulated.libraries import installed
-from veritasest.errors import UnsupportedEnvironment
+from prerequisites import missing, native_installation, program
 
 # Numbers that differ from each other, so that a field in another's place is noticed.
 DEVICE = {
@@ -167,33 +165,28 @@ def headers(major: int) -> Path:
         header = folder / "cuda_runtime_api.h"
         if header.exists() and re.search(rf"#define CUDART_VERSION\s+{major}\d\d\d\b", header.read_text()):
             return folder
-    pytest.skip(f"no installed package has the headers of CUDA {major}")
+    raise missing(f"no installed package has the headers of CUDA {major}")
 
 
 @pytest.fixture(scope="module")
 def runtime(major: int) -> Path:
-    try:
-        return installed().libraries / f"cu{major}" / f"libcudart.so.{major}"
-    except UnsupportedEnvironment as error:
-        pytest.skip(str(error))
+    return native_installation().libraries / f"cu{major}" / f"libcudart.so.{major}"
 
 
 @pytest.fixture
 def layout_of(headers: Path, tmp_path: Path) -> Callable[..., dict[str, tuple[int, int]]]:
     """Offset and size of the named fields, as the C compiler sees them; "" is the structure itself."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler to read the headers with")
+    compiler = program("cc", "gcc")
 
     def layout(struct: str, names: Iterable[str]) -> dict[str, tuple[int, int]]:
         fields = "".join(PRINT_FIELD.replace("{name}", name) for name in names)
-        source, program = tmp_path / "layout.c", tmp_path / "layout"
+        source, binary = tmp_path / "layout.c", tmp_path / "layout"
         source.write_text(PRINT_LAYOUT.format(struct=struct, fields=fields))
         (tmp_path / "last" / "crt").mkdir(parents=True)
         (tmp_path / "last" / "crt" / "host_defines.h").write_text(HOST_DEFINES)
         folders = [f"-I{headers}", f"-idirafter{tmp_path / 'last'}"]
-        subprocess.run([compiler, "-w", *folders, "-o", program, source], check=True)
-        return json.loads(subprocess.run([program], check=True, capture_output=True).stdout)
+        subprocess.run([compiler, "-w", *folders, "-o", binary, source], check=True)
+        return json.loads(subprocess.run([binary], check=True, capture_output=True).stdout)
 
     return layout
 

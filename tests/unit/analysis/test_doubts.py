@@ -6,15 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from traces import header
 
-from veritasest.analysis import device_uses, judge, peak
+from veritasest.analysis.peaks import peak
+from veritasest.analysis.processes import device_uses
+from veritasest.analysis.verdict import classify_run
+from veritasest.spec.enums import EndReason, ExitReason
 from veritasest.spec.estimate import Undetermined
 from veritasest.trace import (
     End,
     Event,
     Exit,
     Gone,
-    Header,
     JobException,
     Killed,
     Library,
@@ -30,15 +33,13 @@ from veritasest.trace import (
 )
 
 GPU = {"total_bytes": 1000, "context_bytes": 100}
-HEADER = Header(
-    schema=1, created="", command=(), veritasest="", gpu=GPU, limit_bytes=900, allocator_conf=None, host={}, stop={}
-)
 
 
-def trace(*events: Event, unreadable: int = 0, **header: Any) -> Trace:
+def trace(*events: Event, unreadable: int = 0, **run: Any) -> Trace:
     """The events in order, one second apart."""
     timed = tuple(replace(event, t=float(second)) for second, event in enumerate(events))
-    return Trace(header=replace(HEADER, **header), events=timed, unreadable_lines=unreadable)
+    known = header(**{"limit_bytes": 900, **GPU, **run})
+    return Trace(header=known, events=timed, unreadable_lines=unreadable)
 
 
 def process(pid: int = 1) -> Process:
@@ -53,7 +54,7 @@ def free(size: int, used: int, pid: int = 1) -> Segment:
     return replace(alloc(size, used, pid), op="free")
 
 
-def end(reason: str = "exit", pid: int = 1, allocated: int = 1) -> End:
+def end(reason: EndReason = EndReason.EXIT, pid: int = 1, allocated: int = 1) -> End:
     return End(pid=pid, t=0, reason=reason, allocated_peak_bytes=allocated, reserved_peak_bytes=allocated)
 
 
@@ -61,7 +62,7 @@ def left(code: int = 0, pid: int = 1) -> ProcessExit:
     return ProcessExit(pid=pid, t=0, code=code)
 
 
-def exited(code: int = 0, reason: str = "exited") -> Exit:
+def exited(code: int = 0, reason: ExitReason = ExitReason.EXITED) -> Exit:
     return Exit(pid=99, t=0, code=code, reason=reason, elapsed_s=1)
 
 
@@ -71,7 +72,7 @@ def whole(pid: int = 1, size: int = 10, code: int = 0) -> tuple[Event, ...]:
 
 
 def doubt(*events: Event, **more: Any) -> Undetermined:
-    found = judge(trace(*events, **more))
+    found = classify_run(trace(*events, **more))
     assert (found.verdict, found.failure, found.settled) == ("undetermined", None, False)
     assert found.undetermined is not None
     assert found.undetermined.hint
@@ -79,7 +80,7 @@ def doubt(*events: Event, **more: Any) -> Undetermined:
 
 
 def test_a_process_recorded_from_beginning_to_end_fits() -> None:
-    found = judge(trace(*whole(), exited()))
+    found = classify_run(trace(*whole(), exited()))
     assert (found.verdict, found.undetermined, found.warnings) == ("fits", None, ())
 
 
@@ -90,14 +91,14 @@ def test_without_device_memory_there_is_no_verdict() -> None:
 def test_a_timeout_needs_steps_without_a_new_peak() -> None:
     steps = [Step(pid=1, t=0, step=n, allocated_peak_bytes=n, reserved_peak_bytes=n) for n in (1, 2, 3)]
     quiet = [replace(step, allocated_peak_bytes=3, reserved_peak_bytes=3) for step in steps]
-    begun, stop = (process(), alloc(10, 10)), exited(-15, "timeout")
+    begun, stop = (process(), alloc(10, 10)), exited(-15, ExitReason.TIMEOUT)
     assert "before its first optimizer step" in doubt(*begun, stop).message
     assert "after 3 optimizer steps, before its peak settled" in doubt(*begun, *steps, stop).message
-    assert judge(trace(*begun, *quiet, stop)).verdict == "fits"
+    assert classify_run(trace(*begun, *quiet, stop)).verdict == "fits"
 
 
 def test_a_launcher_without_ranks_is_told_from_a_slow_script() -> None:
-    stop = exited(-15, "timeout")
+    stop = exited(-15, ExitReason.TIMEOUT)
     assert doubt(stop, command=("/usr/bin/torchrun", "train.py")).reason == "no_ranks"
     assert doubt(stop, command=("python", "-m", "torch.distributed.run", "train.py")).reason == "no_ranks"
     assert doubt(stop, command=("python", "train.py")).reason == "timeout"
@@ -105,10 +106,10 @@ def test_a_launcher_without_ranks_is_told_from_a_slow_script() -> None:
 
 def test_a_worker_that_failed_while_the_job_went_on_is_named_with_its_cause() -> None:
     refused = Unmodelled(pid=2, t=0, library="cudart", name="cudaIpcOpenMemHandle between processes", how="refused")
-    raised = JobException(pid=2, t=0, type="builtins.ValueError", message="no data")
+    raised = JobException(pid=2, t=0, type="ValueError", message="no data")
     worker = (process(2), alloc(5, 5, 2))
     assert "does not support cudaIpcOpenMemHandle" in doubt(process(2), refused, left(1, 2), *whole(), exited()).message
-    assert "builtins.ValueError: no data" in doubt(*worker, raised, left(1, 2), *whole(), exited()).message
+    assert "ValueError: no data" in doubt(*worker, raised, left(1, 2), *whole(), exited()).message
     memory = OutOfMemory(pid=2, t=0)
     assert "it ran out of memory" in doubt(*worker, memory, left(1, 2), *whole(), exited()).message
     crashed = doubt(*worker, Gone(pid=99, t=0, process=2), *whole(), exited())
@@ -117,7 +118,7 @@ def test_a_worker_that_failed_while_the_job_went_on_is_named_with_its_cause() ->
 
 def test_a_helper_without_memory_may_kill_itself_but_not_fail() -> None:
     gone = Gone(pid=99, t=0, process=2)
-    assert judge(trace(process(2), gone, *whole(), exited())).verdict == "fits"
+    assert classify_run(trace(process(2), gone, *whole(), exited())).verdict == "fits"
     assert doubt(process(2), left(1, 2), *whole(), exited()).reason == "workers_died"
 
 
@@ -131,7 +132,7 @@ def test_a_helper_without_memory_may_kill_itself_but_not_fail() -> None:
     ids=["terminated by its parent", "ended with the run", "exited"],
 )
 def test_a_worker_that_was_ended_has_not_failed(ends: tuple[Event, ...]) -> None:
-    assert judge(trace(process(2), alloc(5, 5, 2), *ends, *whole(), exited())).verdict == "fits"
+    assert classify_run(trace(process(2), alloc(5, 5, 2), *ends, *whole(), exited())).verdict == "fits"
 
 
 def test_a_process_that_took_memory_without_the_agent_is_not_judged() -> None:
@@ -142,12 +143,12 @@ def test_a_process_that_took_memory_without_the_agent_is_not_judged() -> None:
 
 def test_a_process_of_which_nothing_was_recorded_but_its_memory_is_a_gap() -> None:
     found = trace(process(), alloc(10, 10), left(), exited())
-    assert (doubt(*found.events).reason, peak(found).allocated_bytes) == ("trace_gap", None)
+    assert (doubt(*found.events).reason, peak(found, 0).allocated_bytes) == ("trace_gap", None)
 
 
 def test_what_was_seen_of_a_process_that_left_by_os_exit_is_enough_with_its_steps() -> None:
     step = Step(pid=1, t=0, step=1, allocated_peak_bytes=4, reserved_peak_bytes=10)
-    assert judge(trace(process(), alloc(10, 10), step, left(), exited())).verdict == "fits"
+    assert classify_run(trace(process(), alloc(10, 10), step, left(), exited())).verdict == "fits"
 
 
 @pytest.mark.parametrize(
@@ -167,31 +168,31 @@ def test_books_that_do_not_follow_from_one_another_are_a_gap(broken: tuple[Event
 
 def test_frees_of_a_process_that_exits_and_a_process_id_used_again_are_no_gap() -> None:
     again = (Gone(pid=99, t=0, process=1), *whole())
-    assert judge(trace(*whole(), free(10, 0), *again, exited())).verdict == "fits"
+    assert classify_run(trace(*whole(), free(10, 0), *again, exited())).verdict == "fits"
 
 
 def test_lines_that_cannot_be_read_are_a_gap_unless_a_killed_process_left_them() -> None:
     assert doubt(*whole(), exited(), unreadable=1).reason == "trace_gap"
     killed = (process(2), alloc(5, 5, 2), Gone(pid=99, t=0, process=2, by_us=True))
-    assert judge(trace(*whole(), *killed, exited(), unreadable=1)).verdict == "fits"
+    assert classify_run(trace(*whole(), *killed, exited(), unreadable=1)).verdict == "fits"
     assert doubt(*whole(), *killed, exited(), unreadable=2).reason == "trace_gap"
 
 
 def own(where: str) -> OwnError:
-    return OwnError(pid=1, t=0, where=where, type="builtins.KeyError", message="'x'", file="/v/agent/a.py", line=7)
+    return OwnError(pid=1, t=0, where=where, type="KeyError", message="'x'", file="/v/agent/a.py", line=7)
 
 
 @pytest.mark.parametrize("code", [0, 1])
 def test_an_error_of_ours_is_never_the_jobs(code: int) -> None:
-    found = judge(trace(own("values"), *whole(code=code), exited(code)))
+    found = classify_run(trace(own("values"), *whole(code=code), exited(code)))
     assert found.undetermined is not None
     assert (found.verdict, found.failure, found.undetermined.reason) == ("undetermined", None, "own_error")
-    assert "VeritasEst's own error in values: builtins.KeyError: 'x' (a.py:7)" in found.undetermined.message
+    assert "internal error of VeritasEst in values: KeyError: 'x' (a.py:7)" in found.undetermined.message
     assert any("please report" in warning for warning in found.warnings)
 
 
 def test_an_error_of_ours_that_only_shortens_the_report_is_a_note() -> None:
-    found = judge(trace(own("the allocator's history"), *whole(), exited()))
+    found = classify_run(trace(own("the allocator's history"), *whole(), exited()))
     assert found.verdict == "fits"
     assert "please report" in found.warnings[0]
 
@@ -222,25 +223,27 @@ def test_figures_that_disagree_are_a_fault_of_ours(events: tuple[Event, ...], sa
 
 
 def test_without_a_limit_the_device_has_no_size() -> None:
-    assert judge(trace(process(), alloc(5000, 5000), end(), left(), exited(), limit_bytes=None)).verdict == "fits"
+    assert (
+        classify_run(trace(process(), alloc(5000, 5000), end(), left(), exited(), limit_bytes=None)).verdict == "fits"
+    )
 
 
 def settled_worker(*after: Event) -> Trace:
-    return trace(process(2), alloc(10, 10, 2), end("settled", 2), left(0, 2), *after)
+    return trace(process(2), alloc(10, 10, 2), end(EndReason.SETTLED, 2), left(0, 2), *after)
 
 
 def test_what_a_supervisor_makes_of_the_end_of_its_worker_is_not_the_jobs_failure() -> None:
     raised = JobException(pid=1, t=0, type="nbclient.exceptions.DeadKernelError", message="Kernel died")
-    assert judge(settled_worker(raised, exited(1))).verdict == "fits"
+    assert classify_run(settled_worker(raised, exited(1))).verdict == "fits"
     rank = (process(3), alloc(10, 10, 3), JobException(pid=3, t=0, type="DistBackendError"), left(1, 3))
-    assert judge(settled_worker(*rank, exited(1))).verdict == "fits"
+    assert classify_run(settled_worker(*rank, exited(1))).verdict == "fits"
 
 
 def test_a_failure_before_we_ended_anything_is_the_jobs() -> None:
-    raised = JobException(pid=3, t=0, type="builtins.ValueError", message="no data")
+    raised = JobException(pid=3, t=0, type="ValueError", message="no data")
     failed = (process(3), alloc(1, 1, 3), raised, left(1, 3))
-    assert judge(trace(*failed, *settled_worker(exited(1)).events)).verdict == "job_failed"
-    assert judge(trace(*failed, *settled_worker(exited(0)).events)).verdict == "undetermined"
+    assert classify_run(trace(*failed, *settled_worker(exited(1)).events)).verdict == "job_failed"
+    assert classify_run(trace(*failed, *settled_worker(exited(0)).events)).verdict == "undetermined"
 
 
 def test_processes_are_added_up_while_they_live() -> None:
@@ -264,5 +267,5 @@ def test_libraries_of_all_processes_count_when_the_device_is_fullest() -> None:
 
 def test_what_tensors_of_several_processes_take_stays_within_what_they_held() -> None:
     both = (process(1), process(2), alloc(10, 10, 1), alloc(20, 20, 2), end(allocated=9), end(pid=2, allocated=15))
-    assert peak(trace(*both)).allocated_bytes == 9 + 15
-    assert peak(trace(*both[:-1])).allocated_bytes is None
+    assert peak(trace(*both), 0).allocated_bytes == 9 + 15
+    assert peak(trace(*both[:-1]), 0).allocated_bytes is None

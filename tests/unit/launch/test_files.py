@@ -1,25 +1,21 @@
-"""Where the job's files are held back: the plan of mounts, the layer, what is counted; and whole runs of small jobs."""
+"""Where the job's files are held back: the plan of mounts, the layer, and what is counted."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import veritasest
-from veritasest.errors import UsageError
-from veritasest.launch.files import tracker_environment
 from veritasest.launch.files.changes import DELETED_MARK, OPAQUE_MARK, changes
 from veritasest.launch.files.layer import LOCK, PREFIX, open_layer, place_for
 from veritasest.launch.files.overlay import Mount, mounts, root_steps, user_steps
+from veritasest.launch.files.trackers import tracker_environment
+from veritasest.spec.enums import FileMode
 
 Job = Callable[[str], Path]
-MODES = ("overlay", "interposer")
-TRAINS = "process(); take(1, 3 << 30); step(1, 3 << 30); end('steps')\n"
-INSTALLED = Path(next(path for path in sys.path if (Path(path) / "veritasest/engines/emulated/lib").is_dir()))
 
 MOUNTINFO = """\
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -125,91 +121,24 @@ def test_changes_are_counted_with_what_deleted_folders_held(tmp_path: Path) -> N
 
 
 def test_trackers_send_nothing_and_a_users_stricter_choice_stays() -> None:
-    assert tracker_environment({}, mode="overlay")["WANDB_MODE"] == "offline"
-    assert tracker_environment({}, mode="interposer")["WANDB_MODE"] == "disabled"
-    assert tracker_environment({"WANDB_MODE": "disabled"}, mode="overlay")["WANDB_MODE"] == "disabled"
-    remote = tracker_environment({"MLFLOW_TRACKING_URI": "https://tracking"}, mode="overlay")
+    assert tracker_environment({}, mode=FileMode.OVERLAY)["WANDB_MODE"] == "offline"
+    assert tracker_environment({}, mode=FileMode.INTERPOSER)["WANDB_MODE"] == "disabled"
+    assert tracker_environment({"WANDB_MODE": "disabled"}, mode=FileMode.OVERLAY)["WANDB_MODE"] == "disabled"
+    remote = tracker_environment({"MLFLOW_TRACKING_URI": "https://tracking"}, mode=FileMode.OVERLAY)
     assert remote["MLFLOW_TRACKING_URI"] == "file:./mlruns"
-    assert "MLFLOW_TRACKING_URI" not in tracker_environment({"MLFLOW_TRACKING_URI": "sqlite:///a.db"}, mode="overlay")
-
-
-@pytest.fixture
-def real_libraries(bench: Path) -> Path:
-    for name in ("veritasest-enter", "libveritasest_files.so", "libveritasest_sparse.so"):
-        (Path(os.environ["VERITASEST_LIB"]) / name).symlink_to(INSTALLED / "veritasest/engines/emulated/lib" / name)
-    return bench
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_every_run_of_a_job_starts_from_the_users_files(
-    job: Job, real_libraries: Path, monkeypatch: pytest.MonkeyPatch, mode: str
-) -> None:
-    monkeypatch.setenv("VERITASEST_FILES", mode)
-    (real_libraries / "counter").write_text("0")
-    job(
-        "count = int(open('counter').read()); assert count == 0, count\n"
-        "open('counter', 'w').write(str(count + 1)); assert open('counter').read() == '1'\n"
-        "process(); take(1, min(limit, 20 << 30)); limit < 20 << 30 and oom(2 << 20); step(1, 16 << 30); end('steps')"
+    assert "MLFLOW_TRACKING_URI" not in tracker_environment(
+        {"MLFLOW_TRACKING_URI": "sqlite:///a.db"}, mode=FileMode.OVERLAY
     )
-    found = veritasest.estimate(["train.py"], memory="8GiB")
-    assert (found.verdict, [run.verdict for run in found.runs]) == ("does_not_fit", ["does_not_fit", "fits"])
-    assert (real_libraries / "counter").read_text() == "0"
-    assert found.files is not None
-    assert (found.files.mode, found.files.written, found.files.deleted, found.files.bytes) == (mode, 1, 0, 1)
-    assert found.files.examples == (str(real_libraries / "counter"),)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_the_job_is_started_as_without_a_layer(
-    job: Job, real_libraries: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], mode: str
-) -> None:
-    job(
-        "import signal\n"
-        "print(os.getcwd(), os.getuid(), os.getgid(), os.getppid(), os.getsid(0) == os.getpid(), sys.argv,\n"
-        "      signal.getsignal(signal.SIGINT), os.umask(0), sorted(os.listdir('/proc/self/fd')))\n"
-        "print(sorted(set(os.environ) - {'VERITASEST_LAYER', 'VERITASEST_KEPT'}), flush=True)\n" + TRAINS
-    )
-    told = []
-    for name in ("allowed", mode):
-        monkeypatch.setenv("VERITASEST_FILES", name)
-        veritasest.estimate(["train.py", "--lr", "1"])
-        told.append(capfd.readouterr().out)
-    assert told[0] == told[1]
-    assert str(real_libraries) in told[0]
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_a_command_that_cannot_run_is_the_users_error(
-    real_libraries: Path, monkeypatch: pytest.MonkeyPatch, mode: str
-) -> None:
-    monkeypatch.setenv("VERITASEST_FILES", mode)
-    (real_libraries / "train").write_text("#!/no/such/interpreter\n")
-    (real_libraries / "train").chmod(0o755)
-    with pytest.raises(UsageError, match=r"cannot run './train'"):
-        veritasest.estimate(["./train"])
-
-
-def test_allowed_writes_are_real(job: Job, real_libraries: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("VERITASEST_FILES")
-    job("open('model.pt', 'w').write('weights')\n" + TRAINS)
-    held = veritasest.estimate(["train.py"])
-    assert held.files is not None
-    assert held.files.mode in MODES
-    assert not (real_libraries / "model.pt").exists()
-    allowed = veritasest.estimate(["train.py"], allow_writes=True)
-    assert allowed.files is not None
-    assert (allowed.files.mode, allowed.files.written) == ("allowed", 0)
-    assert (real_libraries / "model.pt").read_text() == "weights"
-
-
-def test_without_any_layer_the_user_is_told_before_the_job_starts(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_layer_a_notice_comes_before_the_job_starts(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VERITASEST_FILES", "none")
-    path = job("open('started', 'w')\n" + TRAINS)
-    told: list[tuple[str, bool]] = []
+    path = job("open('started', 'w')\njob.start()\njob.reserve(1)\njob.end('exit')")
+    notices: list[tuple[str, bool]] = []
     found = veritasest.estimate(
-        ["train.py"], on_notice=lambda text: told.append((text, path.with_name("started").exists()))
+        ["train.py"], on_notice=lambda text: notices.append((text, path.with_name("started").exists()))
     )
-    assert [started for _, started in told] == [False]
-    assert "written and deleted for real" in told[0][0]
+    assert [started for _, started in notices] == [False]
+    assert "written and deleted for real" in notices[0][0]
     assert found.files is not None
     assert found.files.mode == "none"

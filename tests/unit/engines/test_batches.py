@@ -14,6 +14,7 @@ import pytest
 from veritasest.engines.emulated.agent import batches as module
 from veritasest.engines.emulated.agent.batches import Batches
 from veritasest.engines.emulated.agent.shapes import MAX_PARTS, look
+from veritasest.trace import Batches as BatchesEvent
 
 
 def tensor(*shape: int, on_gpu: bool = False) -> SimpleNamespace:
@@ -153,7 +154,7 @@ class Job:
         if self.forward and settled and not self.batches.is_gathering(self.step, self.quiet):
             self.batches.begin_forward(self.step)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> BatchesEvent:
         return self.batches.records(ended_by_itself=False)[0]
 
 
@@ -168,8 +169,8 @@ def test_batches_that_look_alike_are_cut_to_the_next_few_and_the_last() -> None:
     loader = Loader([tensor(4, 8)] * 100, samples=400, size=4)
     job.epoch(loader)
     assert loader.fetched == [0, 1, 2, 3, 4, 99]  # what lies between is not even fetched
-    assert job.record()["varied"] is job.record()["still_changing"] is False
-    assert (job.record()["skipped"], job.record()["epoch_batches"]) == (94, 100)
+    assert job.record().varied is job.record().still_changing is False
+    assert (job.record().skipped, job.record().epoch_batches) == (94, 100)
 
 
 def test_what_was_left_out_is_said_once_for_enumerate_to_count_on() -> None:
@@ -186,7 +187,7 @@ def test_until_the_forward_stage_nothing_is_skipped_but_the_shapes_are_recorded(
     loader = Loader([tensor(4, n) for n in (9, 8, 7, 6, 5)])
     job.epoch(loader)
     assert loader.fetched == [0, 1, 2, 3, 4]
-    assert (job.record()["still_changing"], job.record()["signatures"]) == (False, 5)
+    assert (job.record().still_changing, job.record().signatures) == (False, 5)
 
 
 @pytest.mark.usefixtures("quick")
@@ -197,8 +198,8 @@ def test_the_largest_and_the_last_batch_are_run_and_the_rest_is_skipped() -> Non
     # Three steps, then the largest, the last, and the two next ones.
     assert [shape[1] for shape in job.seen] == [30, 20, 10, 99, 7, 15, 15]
     record = job.record()
-    assert (record["largest_elements"], record["largest_seen"], record["still_changing"]) == (4 * 99, True, False)
-    assert record["skipped"] == len(lengths) - 3 - 4
+    assert (record.signatures, record.still_changing) == (6, False)
+    assert record.skipped == len(lengths) - 3 - 4
 
 
 @pytest.mark.usefixtures("quick")
@@ -235,7 +236,7 @@ def test_a_partial_last_batch_is_run_and_is_no_variation() -> None:
     job.epoch(loader)
     assert [shape[0] for shape in job.seen] == [4, 4, 4, 4, 4, 2]
     assert loader.fetched == [0, 1, 2, 3, 4, 99]
-    assert job.record()["varied"] is False
+    assert job.record().varied is False
 
 
 def test_a_cut_epoch_is_ending_until_it_has_ended() -> None:
@@ -261,7 +262,7 @@ def test_an_epoch_that_ends_by_itself_is_complete() -> None:
     job = Job()
     loader = Loader([tensor(4, n) for n in (5, 6, 7)])
     job.epoch(loader)
-    assert (job.record()["skipped"], job.record()["largest_seen"]) == (0, True)
+    assert (job.record().handed_out, job.record().skipped) == (3, 0)
 
 
 @pytest.mark.usefixtures("quick")
@@ -269,8 +270,8 @@ def test_an_endless_loader_is_still_changing(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("veritasest.engines.emulated.agent.lookahead.MAX_BATCHES", 50)
     job = Job()
     job.epoch(Loader(tensor(4, length) for length in itertools.cycle([10, 9, 8])), most=30)
-    assert job.record()["still_changing"] is True
-    assert (job.record()["epoch_batches"], job.record()["largest_seen"]) == (None, False)
+    assert job.record().still_changing is True
+    assert job.record().epoch_batches is None
 
 
 def test_an_endless_loader_of_equal_batches_ends_its_epoch() -> None:
@@ -297,7 +298,7 @@ def test_an_evaluation_is_cut_to_its_first_largest_and_last_batches() -> None:
     fresh = Loader([tensor(1, n) for n in [3, 2, 2, 2, *[1] * 30, 9, *[1] * 5, 4]])
     assert [shape[1] for shape in job.evaluate(fresh)] == [3, 2, 2, 9, 4, 2]
     assert job.batches.evaluated() == 41 + 6
-    assert not any(record["still_changing"] for record in job.batches.records(ended_by_itself=False))
+    assert not any(record.still_changing for record in job.batches.records(ended_by_itself=False))
 
 
 def test_an_evaluation_that_collects_its_outputs_on_the_gpu_is_run_whole() -> None:
@@ -321,7 +322,7 @@ def test_batches_made_on_the_gpu_are_not_pulled() -> None:
     job = Job()
     job.epoch(loader, most=10)
     assert loader.fetched == list(range(10))
-    assert job.record()["still_changing"] is True
+    assert job.record().still_changing is True
 
 
 @pytest.mark.usefixtures("quick")

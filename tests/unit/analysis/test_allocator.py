@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from traces import header
 
-from veritasest.analysis import address_range
-from veritasest.analysis.allocator.caching import BLOCK_BYTES, CachingAllocator
+from veritasest.analysis.allocator import address_range
+from veritasest.analysis.allocator.caching import CachingAllocator
 from veritasest.analysis.allocator.history import Row, replay, reproduce, requests
-from veritasest.analysis.allocator.layouts import RANGE_BYTES, Layout, downwards, mixed, upwards
-from veritasest.trace import Blocks, Header, Segment, Trace
+from veritasest.analysis.allocator.layouts import RANGE_BYTES, Layout, downwards, upwards
+from veritasest.trace import Blocks, Segment, Trace
 
-TRUTH = Path(__file__).parents[2] / "benchmarks/truth"
+TRUTH = Path(__file__).parents[3] / "benchmarks/truth"
 MIB = 1 << 20
-HEADER = Header(
-    schema=1, created="", command=(), veritasest="", gpu={}, limit_bytes=None, allocator_conf=None, host={}, stop={}
-)
-
-# Allocate a number of bytes, free one of the live blocks, or give back what is cached.
-OPERATIONS = st.lists(
-    st.one_of(
-        st.tuples(st.just("alloc"), st.integers(1, 40 * MIB) | st.sampled_from([4 * MIB, 12 * MIB]), st.integers(0, 1)),
-        st.tuples(st.just("free"), st.integers(0, 99), st.just(0)),
-        st.tuples(st.just("release"), st.just(0), st.just(0)),
-    ),
-    max_size=80,
-)
 
 # 24 MiB cut in two halves, and a segment of 12 MiB: the request "z" finds one half and the other segment free. Where it
 # takes the half, the 24 MiB are not whole when "w" asks for them.
@@ -77,7 +62,7 @@ def trace_of(rows: list[Row], *, foreign: int = 0) -> Trace:
         if letter in "sf":
             used += size if letter == "s" else -size
             events.append(Segment(pid=1, t=0, op="alloc", device=0, bytes=size, address=address, used_bytes=used))
-    return Trace(header=HEADER, events=(*events, blocks))
+    return Trace(header=header(), events=(*events, blocks))
 
 
 def recorded_on_gpu(name: str) -> list[Row]:
@@ -86,58 +71,6 @@ def recorded_on_gpu(name: str) -> list[Row]:
         (letter, address, size, 0)
         for letter, address, size in zip(record["actions"], record["addresses"], record["sizes"], strict=True)
     ]
-
-
-@given(OPERATIONS, st.integers(0, 3))
-def test_blocks_fill_their_segments_and_free_neighbours_are_merged(
-    operations: list[tuple[str, int, int]], seed: int
-) -> None:
-    segments: dict[int, int] = {}
-    layout = Layout(mixed(seed))
-
-    def place(size: int) -> int:
-        address = layout.place(size)
-        segments[address] = size
-        return address
-
-    def give_back(address: int) -> None:
-        del segments[address]
-        layout.give_back(address)
-
-    allocator = CachingAllocator(place, give_back)
-    live: dict[int, int] = {}
-    for what, number, stream in operations:
-        if what == "alloc":
-            address = allocator.allocate(number, stream)
-            assert address not in live
-            live[address] = number
-        elif what == "free" and live:
-            address = list(live)[number % len(live)]
-            allocator.free(address)
-            del live[address]
-        elif what == "release":
-            allocator.release_cached()
-    blocks = sorted(allocator.blocks())
-    assert {address for address, _, used in blocks if used} == set(live)
-    assert all(size >= live[address] for address, size, used in blocks if used)
-    assert all(size % BLOCK_BYTES == 0 for _, size, _ in blocks)
-    assert sum(size for _, size, _ in blocks) == sum(segments.values()) == allocator.reserved_bytes
-    for (address, size, used), (following, _, next_used) in pairwise(blocks):
-        assert address + size <= following
-        if following not in segments:
-            assert address + size == following
-            assert used or next_used
-
-
-@given(OPERATIONS)
-def test_streams_never_share_a_segment(operations: list[tuple[str, int, int]]) -> None:
-    layout = Layout(downwards)
-    both, alone = CachingAllocator(layout.place), [CachingAllocator(Layout(downwards).place) for _ in range(2)]
-    for what, size, stream in operations:
-        if what == "alloc":
-            both.allocate(size, stream)
-            alone[stream].allocate(size, 0)
-    assert both.reserved_bytes == sum(one.reserved_bytes for one in alone)
 
 
 @pytest.mark.parametrize(
@@ -213,20 +146,6 @@ def test_a_job_whose_peak_does_not_move_has_no_range() -> None:
 
 def test_nothing_is_claimed_where_the_device_gave_more_than_the_history_shows() -> None:
     assert address_range(trace_of(record(TIE, Layout(downwards)), foreign=2 * MIB)) is None
-
-
-@given(st.lists(st.sampled_from([2, 12, 20, 34, 500]), max_size=60), st.integers(0, 5), st.data())
-def test_segments_do_not_overlap_and_fill_gaps_first(sizes: list[int], seed: int, data: st.DataObject) -> None:
-    layout = Layout(mixed(seed))
-    live: dict[int, int] = {}
-    for size in sizes:
-        address = layout.place(size * MIB)
-        assert all(address + size * MIB <= start or start + taken <= address for start, taken in live.items())
-        live[address] = size * MIB
-        if data.draw(st.booleans()):
-            gone = data.draw(st.sampled_from(sorted(live)))
-            layout.give_back(gone)
-            del live[gone]
 
 
 def test_small_segments_share_a_range() -> None:

@@ -1,0 +1,1 @@
+"""Puts this folder on the import path: `prerequisites` is shared by all tests."""
