@@ -8,13 +8,14 @@ import pytest
 
 from benchmarks.emulated_device import why_unavailable
 from benchmarks.workspaces import score_cudnn
+from prerequisites import missing
 
 
 @pytest.fixture(scope="module")
 def scored() -> list[tuple[score_cudnn.Row, float]]:
     """Every recorded configuration and how many bytes the emulated answer is off."""
     if reason := why_unavailable():
-        pytest.skip(f"no emulated device: {reason}")
+        raise missing(f"no emulated device: {reason}")
     return list(score_cudnn.scores())
 
 

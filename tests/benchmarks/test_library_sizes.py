@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.emulated_device import library_folder, why_unavailable
 from benchmarks.workspaces.score_libraries import ask_stand_ins, errors_bytes, is_unseen, recorded
+from prerequisites import missing
 
 DENSE = ("potrf", "getrf", "geqrf", "orgqr", "ormqr", "sytrf", "syevd", "syevj", "syevjBatched", "gesvd", "gesvdj")
 DENSE += ("gesvdjBatched", "gesvdaStridedBatched")
@@ -35,10 +36,10 @@ Answered = list[tuple[dict[str, object], dict[str, object]]]
 def answers() -> Answered:
     """Unseen configurations as recorded, each with the answer of the stand-ins."""
     if reason := why_unavailable():
-        pytest.skip(f"no stand-in libraries: {reason}")
+        raise missing(f"no stand-in libraries: {reason}")
     libraries = library_folder()
     if not (libraries / "cu13" / "libcufft.so.12").exists():
-        pytest.skip(f"no stand-in libraries for CUDA 13 in {libraries}")
+        raise missing(f"no stand-in libraries for CUDA 13 in {libraries}")
     rows = [row for row in recorded() if is_unseen(row)]
     return list(zip(rows, ask_stand_ins(rows, libraries), strict=True))
 

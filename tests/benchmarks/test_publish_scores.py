@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from small_benchmark import LISTS, TRUTH, add_estimates, estimate, fill
 
 from benchmarks.score import publish
 from benchmarks.score.benchmark_data import read_data
+from prerequisites import missing
 
 
 @pytest.fixture
@@ -81,7 +83,8 @@ def test_failed_recording_does_not_hide_a_good_one(folder: Path) -> None:
 
 
 def test_plots_of_the_same_data_are_the_same_small_files(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise missing("matplotlib is not installed")
     from benchmarks.score import plots
 
     points = [(f"family {n % 17}", 10**9 + n % 7 * 10**6 if n % 50 else None, 10**9, f"{n}.py") for n in range(2000)]
