@@ -81,7 +81,7 @@ BROKEN_PARTS = {
     "the allocator's history": "torch.cuda.memory._snapshot = broken",
     "the roles of tensors": "from veritasest.engines.emulated.agent import roles; roles._addresses = broken",
     "the values of aten::addmm": (
-        "from veritasest.engines.emulated.steering.contents import Contents; Contents.forget = broken"
+        "from veritasest.engines.emulated.steering.memory.tracker import ValueTracker; ValueTracker.forget = broken"
     ),
 }
 

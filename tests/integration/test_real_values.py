@@ -1,4 +1,4 @@
-"""`--values real`: the job's own numbers, at the price of computing them."""
+"""`--values real`: the job's own numbers, computed on the CPU."""
 
 import ast
 import os
@@ -85,7 +85,7 @@ def losses(output):
     return ast.literal_eval(output.decode().split("losses ")[1].splitlines()[0])
 
 
-def test_the_loss_curve_is_that_of_the_cpu_and_the_memory_that_of_the_default_mode(estimate, script):
+def test_losses_equal_those_of_the_cpu_and_memory_equals_that_of_the_default_mode(estimate, script):
     real = estimate(LEARNS, "--until-exit", "--values", "real", DEVICE="cuda")
     default = estimate(LEARNS, "--until-exit", DEVICE="cuda")
     assert real.code == default.code == 0, real.text + default.text
@@ -114,7 +114,7 @@ def test_a_submodule_that_does_not_exist_is_reported(estimate):
     assert "no module named 'chooser' was run" in run.text
 
 
-def test_real_values_end_at_the_hosts_memory_limit(estimate, tmp_path):
+def test_a_job_with_real_values_ends_at_the_host_memory_limit(estimate, tmp_path):
     job = "import torch\nkept = [torch.ones(4 << 20, device='cuda') for _ in range(8)]\nprint('not reached')\n"
     run = estimate(job, "--values", "real", "--host-memory", "64MiB", "--trace", str(tmp_path / "kept.vest"))
     assert run.code == 4

@@ -114,7 +114,7 @@ for a, b in itertools.product(TYPES, TYPES):
 finish()
 """
 
-# What a step cannot do with a shape it leaves as it is: every program of them runs.
+# Each step accepts any shape, so every program made of them runs.
 PROGRAMS = """
 STEPS = [
     lambda x, n: x + n,
@@ -218,15 +218,15 @@ def assert_ran_on_known_values(run):
     assert run.estimate["not_modelled"] == []
 
 
-def test_operations_that_steer_give_what_they_give_on_the_cpu(estimate):
+def test_operations_on_indices_and_masks_give_the_same_as_on_the_cpu(estimate):
     assert_ran_on_known_values(estimate(BOTH + OPERATIONS))
 
 
-def test_random_programs_of_such_operations_give_what_they_give_on_the_cpu(estimate):
+def test_random_programs_of_such_operations_give_the_same_as_on_the_cpu(estimate):
     assert_ran_on_known_values(estimate(BOTH + PROGRAMS))
 
 
-def test_the_gpus_random_numbers_are_plausible_and_repeatable_and_leave_the_cpus_alone(estimate):
+def test_the_gpus_random_numbers_are_plausible_and_repeatable_and_separate_from_the_cpus(estimate):
     assert_ran_on_known_values(estimate(BOTH + DRAWS))
 
 
@@ -248,12 +248,12 @@ for step in range(3):
 """
 
 
-def test_weights_recomputed_in_the_backward_pass_are_still_cast_once_a_step(estimate):
+def test_weights_recomputed_in_the_backward_pass_are_cast_once_per_step(estimate):
     done = estimate(CHECKPOINTED, "--until-exit")
     assert done.code == 0, done.text
 
 
-def test_an_optimizer_resumed_on_the_gpu_goes_on_counting_its_steps(estimate):
+def test_an_optimizer_resumed_on_the_gpu_continues_to_count_its_steps(estimate):
     run = estimate(
         """
         import io
@@ -284,7 +284,7 @@ def test_an_optimizer_resumed_on_the_gpu_goes_on_counting_its_steps(estimate):
     assert b"steps [41, 41]" in run.stdout
 
 
-def test_unknown_values_may_be_expanded(estimate):
+def test_unknown_values_can_be_expanded(estimate):
     run = estimate(
         """
         import torch

@@ -1,9 +1,9 @@
 """A job is not ended before its largest batch was run, where its loader can tell."""
 
 import pytest
+from veritasest.trace.records import Batches
 
 from veritasest.trace import read
-from veritasest.trace.records import Batches
 
 # `lengths` names the length of each batch of 4 texts. Each step keeps nothing, so that only the batch makes the peak.
 JOB = """

@@ -13,7 +13,7 @@ import pytest
 
 from veritasest.engines.emulated.agent import batches as module
 from veritasest.engines.emulated.agent.batches import Batches
-from veritasest.engines.emulated.agent.shapes import MAX_PARTS, look
+from veritasest.engines.emulated.agent.shapes import MAX_PARTS, describe_batch
 from veritasest.trace import Batches as BatchesEvent
 
 
@@ -50,24 +50,24 @@ BATCHES = {
 @pytest.mark.parametrize("kind", BATCHES)
 def test_all_tensors_of_a_batch_are_found(kind: str) -> None:
     batch, elements = BATCHES[kind]
-    assert look(batch).elements == elements
+    assert describe_batch(batch).elements == elements
 
 
 def test_batches_of_the_same_shapes_look_alike_and_others_do_not() -> None:
-    assert look({"x": tensor(4, 8)}) == look({"x": tensor(4, 8)})
-    assert look({"x": tensor(4, 8)}).signature != look({"x": tensor(8, 4)}).signature
+    assert describe_batch({"x": tensor(4, 8)}) == describe_batch({"x": tensor(4, 8)})
+    assert describe_batch({"x": tensor(4, 8)}).signature != describe_batch({"x": tensor(8, 4)}).signature
 
 
 def test_fewer_but_longer_texts_are_a_stretch_of_the_same_elements() -> None:
-    many, long = look(tensor(64, 128)), look(tensor(8, 1024))
+    many, long = describe_batch(tensor(64, 128)), describe_batch(tensor(8, 1024))
     assert many.elements == long.elements == 8192
-    assert (many.stretch, long.stretch) == (8192 * 128, 8192 * 1024)
+    assert (many.quadratic_elements, long.quadratic_elements) == (8192 * 128, 8192 * 1024)
 
 
 def test_a_batch_that_contains_itself_or_has_no_end_of_parts_costs_little() -> None:
     endless: list[Any] = [tensor(2)]
     endless += [endless, *[0] * (2 * MAX_PARTS)]
-    assert look(endless).elements >= 2
+    assert describe_batch(endless).elements >= 2
 
 
 class Loader:
@@ -116,7 +116,7 @@ class _Indices:
 
 
 class Job:
-    """A training loop whose peak is the stretch of its batches. As in the recorder, the forward stage begins when two
+    """A training loop whose peak is the quadratic_elements of its batches. As in the recorder, the forward stage begins when two
     steps brought no new peak and batches that vary have been seen for long enough."""
 
     def __init__(self, *, forward: bool = True, level: Callable[[], Any] = lambda: (0, 0, 0)) -> None:
@@ -145,7 +145,7 @@ class Job:
     def train(self, batch: Any) -> None:
         self.seen.append(batch.shape)
         self.step += 1
-        peak = look(batch).stretch
+        peak = describe_batch(batch).quadratic_elements
         self.quiet = 0 if peak > self.peak else self.quiet + 1
         self.peak = max(peak, self.peak)
         self.batches.on_backward()
@@ -178,8 +178,8 @@ def test_what_was_left_out_is_said_once_for_enumerate_to_count_on() -> None:
     iterator = job.iterator(Loader([tensor(4, 8)] * 100, samples=400, size=4))
     for _ in range(4):
         job.train(next(iterator))
-    assert [(found is iterator, count) for found, count in job.batches.take_left_out()] == [(True, 94)]
-    assert job.batches.take_left_out() == []
+    assert [(found is iterator, count) for found, count in job.batches.take_skipped()] == [(True, 94)]
+    assert job.batches.take_skipped() == []
 
 
 def test_until_the_forward_stage_nothing_is_skipped_but_the_shapes_are_recorded() -> None:

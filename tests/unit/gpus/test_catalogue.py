@@ -21,8 +21,12 @@ H200_PROPERTIES = (
 
 def test_the_data_file_has_exactly_the_fields_of_the_record() -> None:
     fields = {field.name for field in dataclasses.fields(GPU)}
-    for record in json.loads(files("veritasest.gpus").joinpath("catalogue.json").read_text()):
-        assert set(record) == fields
+    data = files("veritasest.gpus")
+    architectures = json.loads(data.joinpath("architectures.json").read_text())
+    for line in data.joinpath("gpus.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        assert set(row) | set(architectures[row["compute_capability"]]) == fields
+        assert not set(row) & set(architectures[row["compute_capability"]])
 
 
 def test_the_cudnn_text_of_an_h200_is_byte_identical_to_the_real_one() -> None:

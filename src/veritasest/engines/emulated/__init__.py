@@ -7,6 +7,7 @@
 | `support.py` | which PyTorch builds are supported |
 | `caches.py` | compiler caches of a run |
 | `accounting.py` | device memory shared by the processes of a run |
+| `torch_names.py` | PyTorch's private names in use, and what is lost without them |
 | `agent/` | what runs inside the user's process |
 | `steering/` | values that control the program's flow, computed or assumed inside the user's process |
 

@@ -98,16 +98,10 @@ class Recorder:
 
     @guarded("values that control the program")
     def _watch_values(self) -> None:
-        if self._run.values.mode == "off":
-            return
-        from veritasest.engines.emulated.steering.watch import Values, can_watch
+        from veritasest.engines.emulated.steering import install, settings
 
-        if can_watch(self._torch):
-            self._values = Values(
-                torch=self._torch, trace=self._trace, policy=self._run.values, choices=self._run.choices
-            )
-        else:
-            self._write_guess("torch", f"values that control the program's flow, with torch {self._torch.__version__}")
+        debug = bool(os.environ.get("VERITASEST_DEBUG"))
+        self._values = install.start(self._torch, self._trace, settings.of_run(self._run, debug=debug))
 
     def _write_guess(self, library: str, name: str) -> None:
         self._trace.write(events.Unmodelled(library=library, name=name, how="guessed"))

@@ -1,20 +1,28 @@
 """The numbers that a CUDA operator would draw, from its generator's seed and offset.
 
-Evidence: benchmarks/workspaces/truth/random.jsonl.gz, recorded on an H200; tests/unit/test_philox.py repeats it.
+| file | what it holds |
+|---|---|
+| `cuda_random` | from an operator's arguments to its numbers |
+| `philox` | the generator |
+| `layout` | which thread draws the number for which element |
+| `integers`, `floats`, `choices` | from random words to the numbers of each operator |
+
+Evidence: benchmarks/workspaces/truth/random.jsonl.gz, recorded on an H200; tests/steering/test_random.py repeats it.
 
 Known limitations: the rules are those of torch 2.11. Before 2.7, `randint` over 2**28 numbers and more, and with it
-`randperm`, drew otherwise. `poisson`, `binomial`, gamma numbers and the dropout within fused attention are not known.
+`randperm`, drew differently. `poisson`, `binomial`, gamma numbers and the dropout inside fused attention are not known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from veritasest.engines.emulated.steering.random import choices, floats, integers
 from veritasest.engines.emulated.steering.random.layout import Source
 
-MOST_BYTES = 1 << 31  # PyTorch splits larger tensors among several launches
+MAX_BYTES = 1 << 31  # PyTorch splits larger tensors among several launches
 
 Arguments = dict[str, Any]
 Fill = Callable[[Source, int, Any, Arguments], Any]
@@ -31,12 +39,12 @@ FILLS: dict[str, Fill] = {
     "aten::exponential_": lambda s, n, t, a: floats.exponential(s, n, t, a.get("lambd", 1.0)),
     "aten::geometric_": lambda s, n, t, a: floats.geometric(s, n, t, a["p"]),
     "aten::cauchy_": lambda s, n, t, a: floats.cauchy(s, n, t, a.get("median", 0.0), a.get("sigma", 1.0)),
-    "aten::bernoulli_.float": lambda s, n, t, a: floats.coins(s, n, t, a.get("p", 0.5)),
+    "aten::bernoulli_.float": lambda s, n, t, a: floats.bernoulli(s, n, t, a.get("p", 0.5)),
 }
 
 
-def _coins(source: Source, shape: Any, dtype: Any, given: Arguments) -> Any:
-    return choices.coins_each(source, given["probabilities"].expand(shape), dtype).view(shape)
+def _bernoulli_each(source: Source, shape: Any, dtype: Any, given: Arguments) -> Any:
+    return choices.bernoulli_each(source, given["probabilities"].expand(shape), dtype).view(shape)
 
 
 def _permutation(source: Source, shape: Any, dtype: Any, _: Arguments) -> Any:
@@ -49,37 +57,34 @@ def _choose(source: Source, _shape: Any, _dtype: Any, given: Arguments) -> Any:
 
 # Operators known for contiguous tensors: (source, shape, type, the operator's other arguments).
 READS: dict[str, Read] = {
-    **dict.fromkeys(("aten::bernoulli_.Tensor", "aten::bernoulli.out", "aten::bernoulli"), _coins),
+    **dict.fromkeys(("aten::bernoulli_.Tensor", "aten::bernoulli.out", "aten::bernoulli"), _bernoulli_each),
     **dict.fromkeys(("aten::randperm.generator_out", "aten::randperm.out", "aten::randperm"), _permutation),
     **dict.fromkeys(("aten::multinomial", "aten::multinomial.out"), _choose),
 }
 
 
-def draw(
-    torch: Any,
-    name: str,
-    shape: Any,
-    dtype: Any,
-    seed: int,
-    offset: int,
-    *,
-    sms: int,
-    threads_per_sm: int,
-    strides: Any = None,
-    address: int = 0,
-    **parameters: Any,
-) -> Any | None:
-    """What the operator would leave in a tensor of this shape, type and layout, as a CPU tensor; None: not known.
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """The tensor that is filled; for `native_dropout`, whose mask is returned, and for `multinomial`, the input.
+    `strides`: None if contiguous."""
 
-    `shape`, `dtype`, `strides` (None: contiguous) and `address` are those of the tensor filled; for `native_dropout`,
-    whose mask is returned, and for `multinomial`, those of the input. `parameters` are the operator's other arguments
-    by the names that its schema has; and `probabilities`, a CPU tensor, for `bernoulli` and `multinomial`.
+    shape: Any
+    dtype: Any
+    strides: Any = None
+    address: int = 0
+
+
+def draw(name: str, source: Source, target: Target, parameters: Arguments) -> Any | None:
+    """What the operator would leave in the target, as a CPU tensor; None: not known.
+
+    `parameters` are the operator's other arguments by the names in its schema; and `probabilities`, a CPU tensor, for
+    `bernoulli` and `multinomial`.
     """
-    shape = torch.Size(shape)
+    torch, dtype, strides = source.torch, target.dtype, target.strides
+    shape = torch.Size(target.shape)
     numel = shape.numel()
-    if not numel or numel * dtype.itemsize >= MOST_BYTES or offset % 4 or not _is_plain(torch, dtype):
+    if not numel or numel * dtype.itemsize >= MAX_BYTES or source.offset % 4 or not _is_plain(torch, dtype):
         return None
-    source = Source(torch=torch, seed=seed % (1 << 64), offset=offset, sms=sms, threads_per_sm=threads_per_sm)
     order = _memory_order(shape, strides)
     if name in FILLS:
         return _shaped(FILLS[name](source, numel, dtype, parameters), shape, order)
@@ -87,7 +92,7 @@ def draw(
     if name == "aten::native_dropout":
         dense = _is_dense(shape, strides, order)
         if dense or in_order:
-            mask = choices.kept(source, numel, dtype, parameters["p"], address, dense=dense)
+            mask = choices.dropout_mask(source, numel, dtype, parameters["p"], target.address, dense=dense)
             return _shaped(mask, shape, order)
     elif name in READS and in_order:
         return READS[name](source, shape, dtype, parameters)
@@ -100,7 +105,7 @@ def _is_plain(torch: Any, dtype: Any) -> bool:
 
 
 def _memory_order(shape: Any, strides: Any) -> list[int]:
-    """The dimensions, the widest stride first; where those of one element stand makes no difference."""
+    """The dimensions, widest stride first; the place of those with one element makes no difference."""
     everything = list(range(len(shape)))
     long = [d for d in everything if shape[d] > 1]
     by_stride = long if strides is None else sorted(long, key=lambda d: -strides[d])

@@ -1,4 +1,4 @@
-"""Draws that have a kernel of their own: coins of many probabilities, dropout, permutations, choices by weight."""
+"""Draws with kernels of their own: Bernoulli draws by a tensor of probabilities, dropout, permutations, multinomial."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from veritasest.engines.emulated.steering.random.layout import WORDS, Source
 
 APPLY_BLOCK = 512  # threads of the kernel for tensors of probabilities; upstream: AT_APPLY_THREADS_PER_BLOCK
 CHOICE_BLOCK = 128  # threads of the kernel for choices with replacement
-MOST_ROWS = 65_535  # of a grid, by CUDA
-EQUAL_KEYS = 0.9  # randperm: the probability, at least, that no two keys are equal
-LOAD_BYTES = 16  # dropout: that a thread reads at a time, at most
+MAX_ROWS = 65_535  # of a CUDA grid
+EQUAL_KEYS = 0.9  # randperm: no two keys are equal with at least this probability
+LOAD_BYTES = 16  # dropout: the most that a thread reads at a time
 
 
-def coins_each(source: Source, probabilities: Any, dtype: Any) -> Any:
-    """A coin for each probability. `probabilities` has the result's shape and is read in logical order."""
+def bernoulli_each(source: Source, probabilities: Any, dtype: Any) -> Any:
+    """One draw per probability. `probabilities` has the result's shape and is read in logical order."""
     torch = source.torch
     bounds = probabilities.to(torch.float64 if dtype == torch.float64 else torch.float32).reshape(-1)
     numel = bounds.numel()
@@ -26,9 +26,8 @@ def coins_each(source: Source, probabilities: Any, dtype: Any) -> Any:
     return (drawn <= bounds).to(dtype)
 
 
-def kept(source: Source, numel: int, dtype: Any, p: float, address: int, *, dense: bool = True) -> Any:
-    """Dropout's mask, in memory order: what is not dropped. Threads load as much at a time as alignment and size
-    allow."""
+def dropout_mask(source: Source, numel: int, dtype: Any, p: float, address: int, *, dense: bool = True) -> Any:
+    """In memory order, true for what is kept. Threads load as many elements at a time as alignment and size allow."""
     torch = source.torch
     if p == 1:
         return torch.zeros(numel, dtype=torch.bool, device="cpu")
@@ -46,7 +45,7 @@ def kept(source: Source, numel: int, dtype: Any, p: float, address: int, *, dens
 
 
 def permutation(source: Source, n: int, dtype: Any) -> Any:
-    """Numbers sorted by random keys of just enough bits; ATen/native/cuda/Randperm.cu."""
+    """Numbers sorted by random keys with just enough bits; ATen/native/cuda/Randperm.cu."""
     torch = source.torch
     bits = math.ceil(math.log2(n - (6 * n * n + 1) / (12 * math.log(EQUAL_KEYS))))
     if bits > 64:
@@ -63,7 +62,7 @@ def permutation(source: Source, n: int, dtype: Any) -> Any:
 
 
 def _shuffle_equal(source: Source, keys: Any, order: Any) -> None:
-    """Those of equal keys are shuffled (Fisher-Yates) by the thread of the first of them."""
+    """Numbers with equal keys are shuffled (Fisher-Yates) by the thread of the first of them."""
     equal = (keys[1:] == keys[:-1]).nonzero().flatten().tolist()
     first = 0
     while first < len(equal):
@@ -84,7 +83,7 @@ def _shuffle(source: Source, order: Any, leader: int, size: int) -> None:
 
 
 def choose(source: Source, weights: Any, num_samples: int, replacement: bool) -> Any | None:
-    """`multinomial`. Without replacement: the largest of weight over exponential number (Gumbel's trick)."""
+    """`multinomial`. Without replacement: the largest ratios of weight to exponential number (the Gumbel trick)."""
     torch = source.torch
     if not replacement or num_samples == 1:
         ratios = weights / exponential(source, weights.numel(), weights.dtype, 1.0).view(weights.shape)
@@ -92,7 +91,7 @@ def choose(source: Source, weights: Any, num_samples: int, replacement: bool) ->
             return ratios.argmax(dim=-1, keepdim=True)
         return ratios.topk(num_samples, dim=-1).indices
     rows = weights.reshape(-1, weights.shape[-1])
-    if len(rows) > MOST_ROWS:
+    if len(rows) > MAX_ROWS:
         return None
     shares = rows / rows.sum(dim=1, keepdim=True)
     width = CHOICE_BLOCK * -(-num_samples // CHOICE_BLOCK)
@@ -103,7 +102,7 @@ def choose(source: Source, weights: Any, num_samples: int, replacement: bool) ->
 
 
 def _back_to_possible(torch: Any, shares: Any, found: Any) -> Any:
-    """What has no weight is never chosen: the nearest before it that has some is."""
+    """An element without weight is never chosen; the nearest one before it that has some is."""
     places = torch.arange(shares.shape[1], dtype=torch.int64, device="cpu")
     possible = torch.where(shares > 0, places, 0).cummax(dim=1).values
     return possible.gather(1, found)

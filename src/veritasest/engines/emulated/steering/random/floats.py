@@ -1,7 +1,7 @@
-"""Real numbers, and coins of one probability: `uniform_`, `normal_`, `exponential_`, `bernoulli_` and their kin.
+"""Real numbers, and Bernoulli draws with one probability: `uniform_`, `normal_`, `exponential_`, `bernoulli_`, ...
 
 Known limitations: what goes through a logarithm, a sine, a tangent or an exponential agrees with the GPU, whose fast
-functions are rougher, to about six digits. Uniform numbers and coins are exact.
+functions are less precise, to about six digits. Uniform numbers and Bernoulli draws are exact.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from veritasest.engines.emulated.steering.random.layout import Source
 
 
 def unit(torch: Any, words: Any) -> Any:
-    """In (0, 1], by single precision; upstream: curand_uniform4."""
+    """In (0, 1], in single precision; upstream: curand_uniform4."""
     return words.to(torch.float32).mul_(2.0**-32).add_(2.0**-33)
 
 
 def unit_double(torch: Any, words: Any) -> Any:
-    """In (0, 1], of two words each; upstream: curand_uniform2_double."""
+    """In (0, 1], from two words each; upstream: curand_uniform2_double."""
     bits = words[0::2] ^ (words[1::2] << 21)
     return bits.to(torch.float64).mul_(2.0**-53).add_(2.0**-54)
 
@@ -32,7 +32,7 @@ def _units(source: Source, numel: int, dtype: Any, transform: Any) -> Any:
 
 
 def uniform(source: Source, numel: int, dtype: Any, low: float, high: float) -> Any:
-    """The interval is open above: what was rounded to `high` becomes `low`."""
+    """The interval does not include `high`: what was rounded to it becomes `low`."""
     torch = source.torch
     bounds = torch.tensor([low, high], dtype=dtype, device="cpu")
     width, base = (bounds[1] - bounds[0]).item(), bounds[0].item()
@@ -50,7 +50,7 @@ def uniform(source: Source, numel: int, dtype: Any, low: float, high: float) -> 
 
 
 def normal(source: Source, numel: int, dtype: Any, mean: float, std: float) -> Any:
-    """By Box and Muller, the sine first; upstream: curand_normal4, curand_normal2_double."""
+    """The Box-Muller transform, sine first; upstream: curand_normal4, curand_normal2_double."""
     torch = source.torch
 
     def pairs(radius: Any, angle: Any) -> Any:
@@ -77,7 +77,7 @@ def log_normal(source: Source, numel: int, dtype: Any, mean: float, std: float) 
 
 
 def exponential(source: Source, numel: int, dtype: Any, rate: float) -> Any:
-    """Never zero: next to one, the logarithm is taken to be half an epsilon."""
+    """Never zero: next to one, the logarithm is replaced by half an epsilon."""
     torch = source.torch
     half = torch.finfo(torch.promote_types(dtype, torch.float32)).eps / 2
 
@@ -92,7 +92,7 @@ def geometric(source: Source, numel: int, dtype: Any, p: float) -> Any:
 
 
 def cauchy(source: Source, numel: int, dtype: Any, median: float, sigma: float) -> Any:
-    """In single precision the ends are cut off, where the GPU's fast tangent would overflow."""
+    """In single precision the ends, where the GPU's fast tangent would overflow, are clamped."""
     edge = 0.0 if dtype == source.torch.float64 else source.torch.finfo(source.torch.float32).eps
 
     def transform(value: Any) -> Any:
@@ -101,7 +101,7 @@ def cauchy(source: Source, numel: int, dtype: Any, median: float, sigma: float) 
     return _units(source, numel, dtype, transform)
 
 
-def coins(source: Source, numel: int, dtype: Any, p: float) -> Any:
+def bernoulli(source: Source, numel: int, dtype: Any, p: float) -> Any:
     torch = source.torch
     bound = torch.tensor(p, dtype=torch.float64 if dtype == torch.float64 else torch.float32, device="cpu")
     return _units(source, numel, dtype, lambda value: value < bound)

@@ -1,4 +1,4 @@
-"""Whole numbers: `random_`, in all its forms.
+"""Integers: `random_`, in all its forms.
 
 The remainder of 32 random bits, or of 64 where the range is wide: ATen/core/TransformationHelper.h (`uniform_int...`).
 """
@@ -9,14 +9,14 @@ from typing import Any
 
 from veritasest.engines.emulated.steering.random.layout import Source
 
-WIDE = 1 << 28  # ranges from here on take 64 bits; upstream: random_from_to_kernel
+WIDE = 1 << 28  # ranges from this size on take 64 bits; upstream: random_from_to_kernel
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # whole numbers up to 2**digits are exact
 UNSIGNED_64 = 1 << 64
 
 
 def random_any(source: Source, numel: int, dtype: Any) -> Any:
-    """Without bounds: all that is not negative and that the type holds exactly."""
+    """Without bounds: every non-negative number that the type represents exactly."""
     torch = source.torch
     if dtype == torch.bool:
         limit = 2
@@ -30,7 +30,7 @@ def random_any(source: Source, numel: int, dtype: Any) -> Any:
 
 
 def random_between(source: Source, numel: int, dtype: Any, low: int, high: int | None) -> Any | None:
-    """From `low` up to and without `high`. None: the bounds are not exact in the type, and PyTorch moves them."""
+    """From `low` to `high`, which is excluded. None: the type cannot represent the bounds, and PyTorch moves them."""
     torch = source.torch
     if high is None and low == LOWEST:
         return long_words(source, numel, dtype, lambda value: value)
@@ -50,8 +50,8 @@ def long_words(source: Source, numel: int, dtype: Any, convert: Any) -> Any:
 
 
 def remainder(torch: Any, bits: Any, divisor: int) -> Any:
-    """Of unsigned 64-bit numbers, kept in int64. Halved, they can be divided as signed ones; the quotient, doubled, is
-    then too small by one at most."""
+    """Of unsigned 64-bit numbers, stored as int64. Halved, they can be divided as signed ones; the doubled quotient is
+    then at most one too small."""
     if divisor > HIGHEST:
         negative = divisor - UNSIGNED_64
         return torch.where((bits < 0) & (bits >= negative), bits - negative, bits)

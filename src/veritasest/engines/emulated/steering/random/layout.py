@@ -1,6 +1,6 @@
 """Which thread of a CUDA kernel draws the number for which element.
 
-Every thread has a subsequence of its own, so this decides what each element gets. The rules are PyTorch's launch
+Every thread has its own subsequence, so this decides which number each element gets. The rules are PyTorch's launch
 settings: ATen/native/cuda/DistributionTemplates.h (`calc_execution_policy`), CUDAApplyUtils.cuh and Dropout.cu.
 """
 
@@ -20,7 +20,7 @@ Convert = Callable[[Any], Any]  # (words, threads) -> (values, threads)
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where the GPU's generator stands, and how wide the GPU is."""
+    """The state of the GPU's generator, and the number of threads that the GPU runs at a time."""
 
     torch: Any
     seed: int
@@ -29,21 +29,21 @@ class Source:
     threads_per_sm: int
 
     def threads(self, numel: int) -> int:
-        """As many blocks as the GPU holds at a time, or as there are elements for."""
+        """As many blocks as the GPU holds at a time, or as the elements need."""
         return BLOCK * min(self.sms * (self.threads_per_sm // BLOCK), -(-numel // BLOCK))
 
     def block(self, index: int, count: int, wanted: int = WORDS, *, first: int = 0) -> Any:
-        """Words of `count` threads' block number `index`, counted from where the generator stands."""
+        """Words of block number `index` of `count` threads, counted from the generator's offset."""
         return words(self.torch, self.seed, self.offset // WORDS + index, first, count, wanted)
 
     def after_sweeps(self, numel: int, unroll: int) -> Source:
-        """Where the generator stands when a kernel of `sweeps` has been launched."""
+        """The state of the generator after the launch of a kernel of `sweeps`."""
         sweeps = (numel - 1) // (self.threads(numel) * unroll) + 1
         return replace(self, offset=self.offset + WORDS * sweeps)
 
     def sweeps(self, numel: int, dtype: Any, convert: Convert, *, unroll: int = 4, together: int = 1) -> Any:
-        """The grid passes over the tensor; at each pass a thread fills `unroll` elements, a grid's width apart.
-        `together`: how many words `convert` needs to make anything of them."""
+        """The grid passes over the tensor; in each pass a thread fills `unroll` elements, a grid's width apart.
+        `together`: how many words `convert` needs at least."""
         out = self.torch.empty(numel, dtype=dtype, device="cpu")
         threads = self.threads(numel)
         for sweep, start in enumerate(range(0, numel, threads * unroll)):
@@ -55,8 +55,8 @@ class Source:
         return out
 
     def neighbours(self, numel: int, dtype: Any, convert: Convert, *, vector: int, threads: int) -> Any:
-        """The grid passes over the tensor; at each pass a thread fills `vector` elements that lie side by side. Two
-        of a block's words are lost where a thread fills only two."""
+        """The grid passes over the tensor; in each pass a thread fills `vector` adjacent elements. Where it fills only
+        two, two of a block's words are unused."""
         torch = self.torch
         blocks, wanted = max(1, vector // WORDS), min(vector, WORDS)
         out = torch.empty(numel, dtype=dtype, device="cpu")

@@ -1,11 +1,11 @@
 """Philox4x32-10, the counter-based generator behind `torch.cuda`'s random numbers.
 
-Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011. cuRAND's documentation tells how the 128-bit
+Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011. cuRAND's documentation says how the 128-bit
 counter is used: its low half counts blocks of four words (the offset, divided by four), its high half is the
 subsequence, one for each thread. The key is the seed.
 
-Words are unsigned 32-bit numbers, kept in int64 tensors. Products of two of them fill all 64 bits: only the sign comes
-out wrong, and a mask after the shift puts it right.
+Words are unsigned 32-bit numbers, stored in int64 tensors. Products of two of them fill all 64 bits: only the sign is
+wrong, and a mask after the shift corrects it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from functools import lru_cache
 from typing import Any
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
-WEYL = (0x9E3779B9, 0xBB67AE85)  # what is added to the key from round to round
+WEYL = (0x9E3779B9, 0xBB67AE85)  # added to the key in each round
 ROUNDS = 10
 MASK = 0xFFFFFFFF
-CHUNK = 1 << 15  # subsequences at a time: the six tensors at work stay in a core's cache
-FEW = 20  # subsequences: plain numbers are faster than that many rounds of calls into torch
+CHUNK = 1 << 15  # subsequences at a time, so that the six tensors in use stay in a core's cache
+FEW = 20  # subsequences: up to here plain numbers are faster than calls into torch
 
 
 def words(torch: Any, seed: int, counter: int, first: int, count: int, wanted: int = 4) -> Any:
@@ -41,8 +41,8 @@ def words(torch: Any, seed: int, counter: int, first: int, count: int, wanted: i
 
 
 def _rounds(block: tuple[Any, ...], keys: list[tuple[int, int]]) -> tuple[Any, ...]:
-    """For numbers, for tensors, and for the first three rounds of both: until then some words are equal in all
-    subsequences. Of tensors, odd words may carry dirt above their 32 bits; even ones enter products and are clean."""
+    """For numbers, and for the first three rounds of tensors, in which some words are equal in all subsequences. In
+    tensors, odd words may have garbage above their 32 bits; even ones enter products and have none."""
     c0, c1, c2, c3 = block
     for k0, k1 in keys:
         p0, p1 = c0 * MULTIPLIERS[0], c2 * MULTIPLIERS[1]
@@ -73,7 +73,7 @@ def _keys(seed: int) -> list[tuple[int, int]]:
     return [((seed + i * WEYL[0]) & MASK, ((seed >> 32) + i * WEYL[1]) & MASK) for i in range(ROUNDS)]
 
 
-# As tensors without dimensions: torch would make one of every plain number, which takes as long as a short operation.
+# As tensors without dimensions: torch would make one of every plain number, which takes as long as a short operator.
 
 
 @lru_cache(maxsize=1)

@@ -1,8 +1,8 @@
 """The three fused kernels behind F.scaled_dot_product_attention, forward and backward: flash, efficient, cuDNN.
 
 They differ in what they save: flash and cuDNN a float32 log-sum-exp of [batch, heads, queries] (cuDNN with a last
-dimension of 1), efficient one whose rows are padded to a multiple of 32. The seed of the dropout mask travels in the
-place of CUDA's random state.
+dimension of 1), efficient one whose rows are padded to a multiple of 32. The seed of the dropout mask is saved in place
+of CUDA's random state.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from veritasest.engines.emulated.steering.translations.attention_math import Rule, attend, attend_backward
-from veritasest.engines.emulated.steering.translations.chance import new_seed
+from veritasest.engines.emulated.steering.translations.attention_math import Inputs, Rule, attend, attend_backward
+from veritasest.engines.emulated.steering.translations.rng import new_seed
 
 # Upstream: kAlignLSE in the memory-efficient kernels.
 EFFICIENT_ROW_MULTIPLE = 32
@@ -34,7 +34,7 @@ def seed_in(state: Tensor | None, dropout_p: float) -> int:
 
 
 def pad_rows(logsumexp: Tensor, multiple: int = EFFICIENT_ROW_MULTIPLE) -> Tensor:
-    """Infinity behind the rows, which makes the probabilities there zero."""
+    """Pads with infinity, which makes the probabilities there zero."""
     return functional.pad(logsumexp, (0, -logsumexp.shape[-1] % multiple), value=torch.inf)
 
 
@@ -55,7 +55,7 @@ def flash(
     scale: float | None = None,
 ) -> tuple[Any, ...]:
     seed = seed_for(dropout_p)
-    out, logsumexp = attend(query, key, value, None, _flash_rule(query, key, dropout_p, is_causal, scale, seed))
+    out, logsumexp = attend(Inputs(query, key, value), _flash_rule(query, key, dropout_p, is_causal, scale, seed))
     return out, logsumexp, None, None, query.shape[2], key.shape[2], flash_state(seed), None, None
 
 
@@ -78,7 +78,7 @@ def flash_backward(
     scale: float | None = None,
 ) -> tuple[Any, ...]:
     rule = _flash_rule(query, key, dropout_p, is_causal, scale, seed_in(philox_seed, dropout_p))
-    return attend_backward(grad_out, query, key, value, None, out, logsumexp, rule)[:3]
+    return attend_backward(grad_out, Inputs(query, key, value), out, logsumexp, rule)[:3]
 
 
 def _top_left_rule(dropout_p: float, is_causal: bool, scale: float | None, seed: int) -> Rule:
@@ -98,7 +98,7 @@ def efficient(
     scale: float | None = None,
 ) -> tuple[Any, ...]:
     seed = seed_for(dropout_p)
-    out, logsumexp = attend(query, key, value, attn_bias, _top_left_rule(dropout_p, is_causal, scale, seed))
+    out, logsumexp = attend(Inputs(query, key, value, attn_bias), _top_left_rule(dropout_p, is_causal, scale, seed))
     saved = pad_rows(logsumexp) if compute_log_sumexp else logsumexp[:, :, :0]
     return out, saved, torch.tensor(seed), torch.tensor(0)
 
@@ -121,7 +121,8 @@ def efficient_backward(
 ) -> tuple[Any, ...]:
     rule = _top_left_rule(dropout_p, is_causal, scale, seed_in(philox_seed, dropout_p))
     bias_grad = attn_bias is not None and grad_input_mask[3]
-    return attend_backward(grad_out, query, key, value, attn_bias, out, logsumexp, rule, bias_grad=bias_grad)
+    inputs = Inputs(query, key, value, attn_bias)
+    return attend_backward(grad_out, inputs, out, logsumexp, rule, bias_grad=bias_grad)
 
 
 def cudnn(
@@ -137,7 +138,7 @@ def cudnn(
     scale: float | None = None,
 ) -> tuple[Any, ...]:
     seed = seed_for(dropout_p)
-    out, logsumexp = attend(query, key, value, attn_bias, _top_left_rule(dropout_p, is_causal, scale, seed))
+    out, logsumexp = attend(Inputs(query, key, value, attn_bias), _top_left_rule(dropout_p, is_causal, scale, seed))
     saved = logsumexp[..., None] if compute_log_sumexp else None
     return out, saved, None, None, query.shape[2], key.shape[2], torch.tensor(seed), torch.tensor(0), None
 
@@ -164,7 +165,8 @@ def cudnn_backward(
     if cum_seq_q is not None:
         raise NotImplementedError("cuDNN attention over nested tensors has no CPU translation")
     rule = _top_left_rule(dropout_p, is_causal, scale, seed_in(philox_seed, dropout_p))
-    return attend_backward(grad_out, query, key, value, attn_bias, out, logsumexp.squeeze(-1), rule)[:3]
+    inputs = Inputs(query, key, value, attn_bias)
+    return attend_backward(grad_out, inputs, out, logsumexp.squeeze(-1), rule)[:3]
 
 
 TABLE: dict[str, Callable[..., Any]] = {

@@ -1,15 +1,16 @@
 """Attention and its gradients as plain matrix products, a few heads at a time so that the scores stay small.
 
 As in the fused kernels, the backward rebuilds the probabilities from the log-sum-exp of the scores that the forward
-saved, and gets the row sums it needs from the output. Dropout is rebuilt too, from the forward's seed.
+saved, and gets the row sums it needs from the output. It rebuilds dropout from the forward's seed.
 """
 
 import dataclasses
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import torch
 
-from veritasest.engines.emulated.steering.translations.chance import keep_mask, scale_of_kept
+from veritasest.engines.emulated.steering.translations.rng import keep_mask, scale_of_kept
 
 # The scores of one round of heads: large enough for efficient products, small enough to disappear in a job's memory.
 SCORE_BYTES = 64 << 20
@@ -17,7 +18,7 @@ SCORE_BYTES = 64 << 20
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What stands between queries, keys and probabilities. Key j is seen by query i where low <= j - i <= high."""
+    """How probabilities follow from queries and keys. Query i sees key j where low <= j - i <= high."""
 
     scale: float | None = None
     low: int | None = None
@@ -26,14 +27,22 @@ class Rule:
     seed: int = 0
 
 
-def attend(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None, rule: Rule
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Output and float32 log-sum-exp for [batch, heads, length, size] inputs; keys may have fewer heads.
+class Inputs(NamedTuple):
+    """Each [batch, heads, length, size]; keys and values may have fewer heads. The bias expands to the scores."""
+
+    query: torch.Tensor
+    key: torch.Tensor
+    value: torch.Tensor
+    bias: torch.Tensor | None = None
+
+
+def attend(inputs: Inputs, rule: Rule) -> tuple[torch.Tensor, torch.Tensor]:
+    """Output and float32 log-sum-exp.
 
     A query that sees no key gets zeros, and infinity as its log-sum-exp, which makes its gradients zero.
     """
-    heads = _Heads(query, key, value, bias, rule)
+    query, value = inputs.query, inputs.value
+    heads = _Heads(inputs, rule)
     out = query.new_empty((*query.shape[:3], value.shape[3]))
     logsumexp = torch.empty(query.shape[:3], dtype=torch.float32)
     out_rows, logsumexp_rows = heads.grouped(out), heads.grouped(logsumexp)
@@ -51,10 +60,7 @@ def attend(
 
 def attend_backward(
     grad_out: torch.Tensor,
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    bias: torch.Tensor | None,
+    inputs: Inputs,
     out: torch.Tensor,
     logsumexp: torch.Tensor,
     rule: Rule,
@@ -62,7 +68,8 @@ def attend_backward(
     bias_grad: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
     """Gradients of query, key, value and, where asked for, bias; `logsumexp` may have padding behind its rows."""
-    heads = _Heads(query, key, value, bias, rule)
+    query, key, value, bias = inputs
+    heads = _Heads(inputs, rule)
     grads = [torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in (query, key, value)]
     grad_query, grad_key, grad_value = (heads.grouped(grad) for grad in grads)
     grad_bias = torch.empty((*query.shape[:3], key.shape[2]), dtype=query.dtype) if bias_grad else None
@@ -92,9 +99,8 @@ def attend_backward(
 class _Heads:
     """The inputs as rows of [batch x key heads], each with the group of query heads that share the key head."""
 
-    def __init__(
-        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None, rule: Rule
-    ) -> None:
+    def __init__(self, inputs: Inputs, rule: Rule) -> None:
+        query, key, value, bias = inputs
         self.batch, self.key_heads = key.shape[:2]
         self.group = query.shape[1] // self.key_heads if self.key_heads else 1
         self.lengths = (query.shape[2], key.shape[2])

@@ -4,14 +4,14 @@ They serve nested tensors, `torch.nn.attention.varlen` and libraries that call t
 attended to one by one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from veritasest.engines.emulated.steering.translations.attention import cudnn, flash_state, pad_rows, seed_for, seed_in
-from veritasest.engines.emulated.steering.translations.attention_math import Rule, attend, attend_backward
+from veritasest.engines.emulated.steering.translations.attention_math import Inputs, Rule, attend, attend_backward
 
 Span = tuple[slice, slice]
 
@@ -28,6 +28,21 @@ def _spans(cum_seq_q: Tensor, cum_seq_k: Tensor) -> Iterator[Span]:
 def _heads_first(packed: Tensor, span: slice) -> Tensor:
     """One sequence of [tokens, heads, size] as [1, heads, length, size]."""
     return packed[span].transpose(0, 1)[None]
+
+
+def _packed_backward(
+    packed: Sequence[Tensor], spans: Iterator[Span], logsumexps: Iterator[Tensor], grads: Callable[..., Any]
+) -> list[Tensor]:
+    """Gradients of query, key and value, one sequence at a time. `packed`: those three, the output's gradient and the
+    output, each [tokens, heads, size]."""
+    results = [torch.zeros_like(tensor) for tensor in packed[:3]]
+    for (here, there), logsumexp in zip(spans, logsumexps, strict=True):
+        places = (here, there, there, here, here)
+        sequences = (_heads_first(tensor, place) for tensor, place in zip(packed, places, strict=True))
+        parts = grads(*sequences, logsumexp)[:3]
+        for result, place, part in zip(results, places[:3], parts, strict=True):
+            result[place] = part[0].transpose(0, 1)
+    return results
 
 
 def _flash_rule(
@@ -57,7 +72,7 @@ def flash_forward(
     value: Tensor,
     cum_seq_q: Tensor | None,
     cum_seq_k: Tensor | None,
-    max_q: int,  # noqa: ARG001 (the spans tell)
+    max_q: int,  # noqa: ARG001 (the spans say it)
     max_k: int,  # noqa: ARG001
     dropout_p: float,
     is_causal: bool,
@@ -79,13 +94,13 @@ def flash_forward(
 
     if cum_seq_q is None or cum_seq_k is None:
         q, k, v = (tensor.transpose(1, 2) for tensor in (query, key, value))
-        out, logsumexp = attend(q, k, v, None, rule(q, k))
+        out, logsumexp = attend(Inputs(q, k, v), rule(q, k))
         return out.transpose(1, 2), logsumexp, flash_state(seed), None, None
     out = query.new_zeros((*query.shape[:2], value.shape[2]))
     logsumexp = torch.full((query.shape[1], query.shape[0]), torch.inf)
     for here, there in _spans(cum_seq_q, cum_seq_k):
         q, k, v = _heads_first(query, here), _heads_first(key, there), _heads_first(value, there)
-        part, logsumexp_part = attend(q, k, v, None, rule(q, k))
+        part, logsumexp_part = attend(Inputs(q, k, v), rule(q, k))
         out[here], logsumexp[:, here] = part[0].transpose(0, 1), logsumexp_part[0]
     return out, logsumexp, flash_state(seed), None, None
 
@@ -116,19 +131,14 @@ def flash_backward(
         q, k, v, do, o, rows = tensors
         window = (window_size_left, window_size_right)
         rule = _flash_rule((q.shape[2], k.shape[2]), is_causal, window, scale, dropout_p, seed)
-        return attend_backward(do, q, k, v, None, o, rows, rule)[:3]
+        return attend_backward(do, Inputs(q, k, v), o, rows, rule)[:3]
 
     if cum_seq_q is None or cum_seq_k is None or cum_seq_q.numel() == 0:
         dense = (tensor.transpose(1, 2) for tensor in (query, key, value, grad_out, out))
         return tuple(grad.transpose(1, 2) for grad in grads(*dense, logsumexp))
-    results = [torch.zeros_like(tensor) for tensor in (query, key, value)]
-    for here, there in _spans(cum_seq_q, cum_seq_k):
-        spans = (here, there, there)
-        inputs = (_heads_first(tensor, span) for tensor, span in zip((query, key, value), spans, strict=True))
-        outputs = (_heads_first(tensor, here) for tensor in (grad_out, out))
-        for result, span, grad in zip(results, spans, grads(*inputs, *outputs, logsumexp[None, :, here]), strict=True):
-            result[span] = grad[0].transpose(0, 1)
-    return tuple(results)
+    rows = (logsumexp[None, :, here] for here, _ in _spans(cum_seq_q, cum_seq_k))
+    packed = (query, key, value, grad_out, out)
+    return tuple(_packed_backward(packed, _spans(cum_seq_q, cum_seq_k), rows, grads))
 
 
 def _efficient_rule(
@@ -165,7 +175,7 @@ def efficient_forward(
     def run(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         lengths = (q.shape[2], k.shape[2])
         rule = _efficient_rule(lengths, custom_mask_type, window_size, scale, dropout_p, seed)
-        return attend(q, k, v, bias, rule)
+        return attend(Inputs(q, k, v, bias), rule)
 
     if cu_seqlens_q is None or cu_seqlens_k is None:
         out, logsumexp = run(*(tensor.transpose(1, 2) for tensor in (query, key, value)))
@@ -201,7 +211,7 @@ def efficient_backward(
     bias_requires_grad: bool,
     *,
     scale: float | None = None,
-    num_splits_key: int | None = None,  # noqa: ARG001 (how, not what)
+    num_splits_key: int | None = None,  # noqa: ARG001 (changes how, not what)
     window_size: int | None = None,
     shared_storage_dqdkdv: bool = False,  # noqa: ARG001
 ) -> tuple[Any, ...]:
@@ -212,20 +222,14 @@ def efficient_backward(
         lengths = (q.shape[2], k.shape[2])
         rule = _efficient_rule(lengths, custom_mask_type, window_size, scale, dropout_p, seed)
         wanted = bias is not None and bias_requires_grad
-        return attend_backward(do, q, k, v, bias, o, rows, rule, bias_grad=wanted)
+        return attend_backward(do, Inputs(q, k, v, bias), o, rows, rule, bias_grad=wanted)
 
     if cu_seqlens_q is None or cu_seqlens_k is None:
         *dense, grad_bias = grads(*(t.transpose(1, 2) for t in (query, key, value, grad_out, out)), logsumexp)
         return (*(grad.transpose(1, 2) for grad in dense), grad_bias)
-    results = [torch.zeros_like(tensor) for tensor in (query, key, value)]
-    for i, (here, there) in enumerate(_spans(cu_seqlens_q, cu_seqlens_k)):
-        spans = (here, there, there)
-        inputs = (_heads_first(t[0], span) for t, span in zip((query, key, value), spans, strict=True))
-        outputs = (_heads_first(t[0], here) for t in (grad_out, out))
-        parts = grads(*inputs, *outputs, logsumexp[i : i + 1])
-        for result, span, grad in zip(results, spans, parts[:3], strict=True):
-            result[0, span] = grad[0].transpose(0, 1)
-    return (*results, None)
+    packed = [tensor[0] for tensor in (query, key, value, grad_out, out)]
+    rows = (logsumexp[i : i + 1] for i in range(len(logsumexp)))
+    return (*(grad[None] for grad in _packed_backward(packed, _spans(cu_seqlens_q, cu_seqlens_k), rows, grads)), None)
 
 
 def cudnn_forward(

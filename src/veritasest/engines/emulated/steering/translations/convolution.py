@@ -1,26 +1,27 @@
 """cuDNN's convolutions, and CUDA's own depthwise ones, as the CPU's convolution in float32."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from veritasest.engines.emulated.steering.translations.kernels import is_half, operator, wide
+from veritasest.engines.emulated.steering.translations.helpers import is_half, operator, wide
 
 Sizes = Sequence[int]
 
 
-def _convolve(
-    self: torch.Tensor,
-    weight: torch.Tensor,
-    bias: torch.Tensor | None,
-    *,
-    stride: Sizes,
-    padding: Sizes,
-    dilation: Sizes,
-    groups: int,
-    output_padding: Sizes | None = None,
-) -> torch.Tensor:
+class Window(NamedTuple):
+    """`output_padding`: None unless the convolution is transposed."""
+
+    stride: Sizes
+    padding: Sizes
+    dilation: Sizes
+    groups: int
+    output_padding: Sizes | None = None
+
+
+def _convolve(self: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, window: Window) -> torch.Tensor:
+    stride, padding, dilation, groups, output_padding = window
     transposed = output_padding is not None
     extra = output_padding if output_padding is not None else [0] * len(padding)
     result = torch.convolution(
@@ -30,9 +31,15 @@ def _convolve(
 
 
 def cudnn_convolution(
-    self: torch.Tensor, weight: torch.Tensor, padding: Sizes, stride: Sizes, dilation: Sizes, groups: int, *_how: bool
+    self: torch.Tensor,
+    weight: torch.Tensor,
+    padding: Sizes,
+    stride: Sizes,
+    dilation: Sizes,
+    groups: int,
+    *_flags: bool,
 ) -> torch.Tensor:
-    return _convolve(self, weight, None, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    return _convolve(self, weight, None, Window(stride, padding, dilation, groups))
 
 
 def cudnn_convolution_transpose(
@@ -43,18 +50,9 @@ def cudnn_convolution_transpose(
     stride: Sizes,
     dilation: Sizes,
     groups: int,
-    *_how: bool,
+    *_flags: bool,
 ) -> torch.Tensor:
-    return _convolve(
-        self,
-        weight,
-        None,
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-        output_padding=output_padding,
-    )
+    return _convolve(self, weight, None, Window(stride, padding, dilation, groups, output_padding))
 
 
 def cudnn_convolution_relu(
@@ -66,7 +64,7 @@ def cudnn_convolution_relu(
     dilation: Sizes,
     groups: int,
 ) -> torch.Tensor:
-    return _convolve(self, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups).relu_()
+    return _convolve(self, weight, bias, Window(stride, padding, dilation, groups)).relu_()
 
 
 def cudnn_convolution_add_relu(
@@ -80,23 +78,21 @@ def cudnn_convolution_add_relu(
     dilation: Sizes,
     groups: int,
 ) -> torch.Tensor:
-    result = _convolve(self, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    result = _convolve(self, weight, bias, Window(stride, padding, dilation, groups))
     return result.add_(z, alpha=1 if alpha is None else alpha).relu_()
 
 
 def depthwise(
     self: torch.Tensor,
     weight: torch.Tensor,
-    kernel_size: Sizes,  # noqa: ARG001 (the weight's own)
+    kernel_size: Sizes,  # noqa: ARG001 (the weight has it)
     bias: torch.Tensor | None,
     stride: Sizes,
     padding: Sizes,
     dilation: Sizes,
 ) -> torch.Tensor:
     """One group per input channel, whatever the number of output channels."""
-    return _convolve(
-        self, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=self.shape[-len(padding) - 1]
-    )
+    return _convolve(self, weight, bias, Window(stride, padding, dilation, groups=self.shape[-len(padding) - 1]))
 
 
 def convolution_backward(

@@ -30,7 +30,7 @@ def scaled_mm(
     bias: Tensor | None = None,
     scale_result: Tensor | None = None,
     out_dtype: torch.dtype | None = None,
-    use_fast_accum: bool = False,  # noqa: ARG001 (how, not what)
+    use_fast_accum: bool = False,  # noqa: ARG001 (changes how, not what)
 ) -> Tensor:
     result = (self.float() * _broadcast(scale_a, self, 0)) @ (mat2.float() * _broadcast(scale_b, mat2, 1))
     if bias is not None:

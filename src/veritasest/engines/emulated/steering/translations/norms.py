@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from veritasest.engines.emulated.steering.translations.kernels import cast_like, is_half, operator, wide
+from veritasest.engines.emulated.steering.translations.helpers import cast_like, is_half, operator, wide
 
 
 def _batch_norm(

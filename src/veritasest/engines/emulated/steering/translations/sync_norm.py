@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from veritasest.engines.emulated.steering.translations.kernels import wide
+from veritasest.engines.emulated.steering.translations.helpers import wide
 
 
 def _per_channel(stat: Tensor, input: Tensor) -> Tensor:  # noqa: A002
