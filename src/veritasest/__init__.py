@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from veritasest.api import estimate, open_recording, report
+    from veritasest.api import estimate, estimate_recording, open_recording
     from veritasest.errors import Interrupted, TraceError, UnsupportedEnvironment, UsageError, VeritasEstError
     from veritasest.spec.enums import Verdict
     from veritasest.spec.estimate import Estimate
@@ -27,8 +27,8 @@ __all__ = [
     "VeritasEstError",
     "__version__",
     "estimate",
+    "estimate_recording",
     "open_recording",
-    "report",
 ]
 
 _HOMES = {
@@ -36,7 +36,7 @@ _HOMES = {
     "Verdict": "veritasest.spec.enums",
     "estimate": "veritasest.api",
     "open_recording": "veritasest.api",
-    "report": "veritasest.api",
+    "estimate_recording": "veritasest.api",
     "Interrupted": "veritasest.errors",
     "TraceError": "veritasest.errors",
     "UnsupportedEnvironment": "veritasest.errors",

@@ -45,10 +45,10 @@ __all__ = [
     "Options",
     "estimate",
     "estimate_of",
+    "estimate_recording",
     "is_kept",
     "open_recording",
     "record",
-    "report",
     "unsupported",
 ]
 
@@ -120,7 +120,7 @@ def record(command: Sequence[str], **options: Unpack[Options]) -> Recording:
     return runner.recording
 
 
-def report(folder: str | os.PathLike[str]) -> Estimate:
+def estimate_recording(folder: str | os.PathLike[str]) -> Estimate:
     """The estimate of a saved recording. Needs neither torch nor the machine it was made on."""
     return estimate_of(open_recording(folder))
 

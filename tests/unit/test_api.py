@@ -103,7 +103,7 @@ def test_a_failed_job_keeps_its_recording(job: Job) -> None:
     assert found.failure is not None
     assert found.recording is not None
     assert (found.verdict, found.failure.exit_code) == ("job_failed", 7)
-    assert veritasest.report(found.recording) == found
+    assert veritasest.estimate_recording(found.recording) == found
     shutil.rmtree(found.recording)
 
 
@@ -216,7 +216,7 @@ def test_a_folder_with_files_in_it_is_not_written_to(job: Job, workspace: Path) 
 
 def test_a_folder_that_is_not_a_recording_cannot_be_reported(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="is not a recording"):
-        veritasest.report(tmp_path)
+        veritasest.estimate_recording(tmp_path)
 
 
 def _make_program(path: Path, text: str) -> None:

@@ -116,8 +116,8 @@ class _Indices:
 
 
 class Job:
-    """A training loop whose peak is the quadratic_elements of its batches. As in the recorder, the forward stage begins when two
-    steps brought no new peak and batches that vary have been seen for long enough."""
+    """A training loop whose peak is the `quadratic_elements` of its batches. As in the recorder, the forward stage begins when
+    two steps reached no new peak and batches that vary have been observed for long enough."""
 
     def __init__(self, *, forward: bool = True, level: Callable[[], Any] = lambda: (0, 0, 0)) -> None:
         self.batches = Batches(level=level)

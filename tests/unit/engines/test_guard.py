@@ -60,7 +60,7 @@ def test_an_error_of_ours_is_written_down_once_and_switches_the_part_off(
     assert calls == [1]
     (error,) = read(path).of(OwnError)
     assert (error.where, error.type, error.message) == ("a part", "KeyError", "'ours'")
-    assert "an error of VeritasEst's own in a part, the job goes on: KeyError('ours')" in capsys.readouterr().err
+    assert "internal error in a part, the job continues: KeyError('ours')" in capsys.readouterr().err
 
 
 def test_without_anything_instead_the_answer_is_none(path: Path) -> None:
