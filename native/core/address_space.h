@@ -2,10 +2,11 @@
 #ifndef VEST_ADDRESS_SPACE_H
 #define VEST_ADDRESS_SPACE_H
 
+#include "facts/facts.h"
 #include "memory.h"
 
-#define VEST_ALLOCATION_UNIT (2ull << 20) /* device memory comes in multiples of this */
-#define VEST_RANGE_UNIT (32ull << 20)     /* address ranges do, and are aligned to it */
+#define VEST_ALLOCATION_UNIT FACT_VALUE(DRIVER_GRANULE) /* device memory comes in multiples of this */
+#define VEST_RANGE_UNIT FACT_VALUE(DRIVER_RANGE)        /* address ranges do, and are aligned to it */
 #define VEST_LARGEST_ALLOCATION (16ull << 40)
 
 struct vest_physical;

@@ -2,27 +2,23 @@
 #include "overhead.h"
 #include "address_space.h"
 #include "budget.h"
+#include "facts/facts.h"
 #include "round.h"
 #include "vest.h"
 
 #include <string.h>
 
-/* What the context holds, where it affects addresses. On an H200: 64 MiB, a range with 24 MiB to spare, and the kernels'
- * local memory, 414 MiB; at the first launch that pool is exchanged for one of 506 MiB. Sizes differ on other GPUs, the
- * order is assumed to be the same. */
-#define LOCAL_MEMORY (414ull << 20)
-#define LOCAL_MEMORY_LAUNCHED (506ull << 20)
-
-/* In addition to what that pool grows by, the first launch brings 2 MiB of machine code. */
-#define CODE (2ull << 20)
-
-/* Local memory exists for every thread that the device can hold at once: 132 x 2048 of them on an H200. */
+/* What the context holds, where it affects addresses: two ranges, and the kernels' local memory; at the first launch that
+ * pool is exchanged for a larger one, and machine code is added. Sizes differ on other GPUs, the order is assumed to be the
+ * same.
+ *
+ * Local memory exists for every thread that the device can hold at once: 132 x 2048 of them on an H200. */
 static uint64_t launch_growth(void)
 {
     const struct vest_gpu *gpu = vest_gpu();
     uint64_t threads = (uint64_t)gpu->sms * (uint64_t)gpu->threads_sm;
-    uint64_t growth = (LOCAL_MEMORY_LAUNCHED - LOCAL_MEMORY) / 2048 * threads / 132;
-    return vest_round_up(growth, VEST_ALLOCATION_UNIT) + CODE;
+    uint64_t growth = FACT_VALUE(KERNEL_LOCAL_MEMORY) / 2048 * threads / 132;
+    return vest_round_up(growth, VEST_ALLOCATION_UNIT) + FACT_VALUE(KERNEL_CODE);
 }
 
 static bool created[VEST_MAX_DEVICES], launched[VEST_MAX_DEVICES];
@@ -44,9 +40,9 @@ bool vest_context_create(int device)
     if (created[device])
         return true;
     created[device] = true;
-    add_context_range(device, 64ull << 20);
-    add_context_range(device, 72ull << 20);
-    local_memory[device] = add_context_range(device, LOCAL_MEMORY);
+    add_context_range(device, FACT_VALUE(CONTEXT_FIRST));
+    add_context_range(device, FACT_VALUE(CONTEXT_SECOND));
+    local_memory[device] = add_context_range(device, FACT_VALUE(LOCAL_MEMORY));
     return true;
 }
 
@@ -60,7 +56,7 @@ void vest_launched(void)
     pthread_mutex_lock(&vest_memory_lock);
     vest_context_create(device);
     struct vest_range *old = local_memory[device];
-    local_memory[device] = add_context_range(device, LOCAL_MEMORY_LAUNCHED);
+    local_memory[device] = add_context_range(device, FACT_VALUE(LOCAL_MEMORY_LAUNCHED));
     if (old)
         vest_allocation_drop(old, old->allocations);
     vest_budget_add_overhead("kernels", device, (int64_t)launch_growth());

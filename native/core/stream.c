@@ -4,6 +4,7 @@
  * What must be right is capture: while a stream is captured PyTorch's allocator serves it from a private pool, and a
  * stream that waits for an event of a captured stream joins the capture.
  */
+#include "facts/facts.h"
 #include "memory.h"
 #include "stream.h"
 #include "vest.h"
@@ -21,8 +22,7 @@ static uint64_t last_capture, last_stream = 2;
 static bool is_object(const struct vest_stream *stream) { return (uintptr_t)stream > 2; }
 bool vest_is_stream_object(const struct vest_stream *stream) { return is_object(stream); }
 
-/* Seen on an H200: the 128 streams that PyTorch makes when a script asks for its first took 70 MiB. */
-static struct vest_library streams = {.name = "streams", .handle_bytes = (70ull << 20) / 128};
+static struct vest_library streams = {.name = "streams", .handle_bytes = FACT_VALUE(STREAM)};
 
 struct vest_stream *vest_stream_create(int device, int priority, unsigned flags)
 {

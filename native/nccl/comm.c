@@ -1,5 +1,6 @@
 /* Communicators, registered buffers, and what else is not a collective. */
 #include "nccl.h"
+#include "facts/facts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "symbols/nccl_noop.def"
 #include "symbols/nccl_unsupported.def"
 
-enum { VERSION_CODE = 22809, NO_COLOR = -1, FIRST_CUSTOM_OP = 5 };
+enum { NO_COLOR = -1, FIRST_CUSTOM_OP = 5 };
 
 struct unique_id {
     char bytes[128];
@@ -23,7 +24,8 @@ VEST_EXPORT int ncclGetVersion(int *version)
 {
     if (!version)
         return INVALID_ARGUMENT;
-    *version = VERSION_CODE;
+    const int *parts = vest_version(VEST_NCCL, 0)->parts;
+    *version = parts[0] * 10000 + parts[1] * 100 + parts[2];
     return SUCCESS;
 }
 ALSO_P(ncclGetVersion)

@@ -1,13 +1,12 @@
 /* The library itself: start and end, versions, errors. */
 #include "nvml.h"
+#include "facts/facts.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "symbols/nvml_noop.def"
 #include "symbols/nvml_unsupported.def"
-
-static const char DRIVER_VERSION[] = "580.65.06";
-static const char NVML_VERSION[] = "13.580.65.06";
 
 static int users; /* nvmlInit calls not yet matched by nvmlShutdown */
 
@@ -60,8 +59,17 @@ int copy_text(const char *text, char *out, unsigned bytes)
     return SUCCESS;
 }
 
-VEST_EXPORT int nvmlSystemGetDriverVersion(char *out, unsigned bytes) { return copy_text(DRIVER_VERSION, out, bytes); }
-VEST_EXPORT int nvmlSystemGetNVMLVersion(char *out, unsigned bytes) { return copy_text(NVML_VERSION, out, bytes); }
+/* 580.65.06; NVML's own version has CUDA's major version in front. */
+static int copy_driver_version(const char *prefix, char *out, unsigned bytes)
+{
+    const int *parts = vest_version(VEST_DRIVER, 0)->parts;
+    char text[32];
+    snprintf(text, sizeof text, "%s%d.%02d.%02d", prefix, parts[0], parts[1], parts[2]);
+    return copy_text(text, out, bytes);
+}
+
+VEST_EXPORT int nvmlSystemGetDriverVersion(char *out, unsigned bytes) { return copy_driver_version("", out, bytes); }
+VEST_EXPORT int nvmlSystemGetNVMLVersion(char *out, unsigned bytes) { return copy_driver_version("13.", out, bytes); }
 
 VEST_EXPORT int nvmlSystemGetCudaDriverVersion(int *version)
 {

@@ -76,11 +76,18 @@ class Reply:
 
 
 def device_environment(gpu: Gpu, trace: Path, guesses: str | None) -> dict[str, str]:
-    """How a process is told which GPU to emulate, where to log, and which bound guesses take."""
+    """How a process is told which GPU to emulate, where to log, and which bound guesses take: as variables, and as the
+    document that takes their place."""
+    settings = {"trace": str(trace), "gpu_cc": gpu.cc, "gpu_sms": gpu.sms}
+    document = trace.with_name("run.json")
+    document.write_text(json.dumps({"native": settings | ({"guesses": guesses} if guesses else {})}))
     environment = {key: value for key, value in os.environ.items() if not key.startswith("VERITASEST_")}
-    environment.update(VERITASEST_DEVICE=f"cc={gpu.cc};sms={gpu.sms}", VERITASEST_TRACE=str(trace))
-    if guesses:
-        environment["VERITASEST_GUESSES"] = guesses
+    environment.update(
+        VERITASEST_RUN=str(document),
+        VERITASEST_TRACE=str(trace),
+        VERITASEST_DEVICE=f"cc={gpu.cc};sms={gpu.sms}",
+        VERITASEST_GUESSES=guesses or "",
+    )
     return environment
 
 
