@@ -4,7 +4,6 @@
  * a mapping of its own would move the addresses of device memory, and malloc() is not for signal handlers, where kill()
  * (exits.c) may be the first to ask.
  */
-#define _GNU_SOURCE /* asprintf */
 #include "settings.h"
 
 #include <ctype.h>
@@ -185,35 +184,11 @@ static bool read_file(void)
     return true;
 }
 
-/* For a launcher that still sets one variable for each setting. To be removed with its call. */
-static void read_old_variables(void)
-{
-    static const char *const names[][2] = {
-        {"trace", "VERITASEST_TRACE"},           {"home", "VERITASEST_HOME"},
-        {"books", "VERITASEST_BOOKS"},           {"cudnn_properties", "VERITASEST_CUDNN_PROPERTIES"},
-        {"plan_cache", "VERITASEST_PLAN_CACHE"}, {"guesses", "VERITASEST_GUESSES"},
-        {"events", "VERITASEST_EVENTS"},         {"addresses", "VERITASEST_ADDRESSES"},
-        {"layer", "VERITASEST_LAYER"},           {"kept", "VERITASEST_KEPT"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (getenv(names[i][1]))
-            add(names[i][0], strdup(getenv(names[i][1])), text);
-    const char *gpu = getenv("VERITASEST_DEVICE");
-    char *rest = gpu ? strdup(gpu) : NULL, *key;
-    for (char *field; (field = strsep(&rest, ";"));) {
-        char *value = strchr(field, '=');
-        if (value && asprintf(&key, "gpu_%.*s", (int)(value - field), field) > 0)
-            add(key, value + 1, text);
-    }
-}
-
 static void read_settings(void)
 {
     const char *path = getenv("VERITASEST_RUN");
-    if (!path || !*path) {
-        read_old_variables();
+    if (!path || !*path)
         return;
-    }
     unreadable = snprintf(document, sizeof document, "%s", path) >= (int)sizeof document || !read_file();
     if (!unreadable)
         parse();

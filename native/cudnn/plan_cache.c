@@ -5,7 +5,7 @@
  * the cuDNN version and the device properties, so one file serves all of them. It is bounded: past FILE_LIMIT it starts
  * anew.
  *
- * VERITASEST_PLAN_CACHE names the file; without it nothing is remembered between processes.
+ * The setting `plan_cache` names the file; without it nothing is remembered between processes.
  */
 #include "plan_cache.h"
 #include "cudnn.h"
