@@ -1,5 +1,6 @@
 /* The device: count, versions, attributes, limits. */
 #include "cudart.h"
+#include "facts/facts.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -31,7 +32,8 @@ VEST_EXPORT int cudaDriverGetVersion(int *version)
 
 VEST_EXPORT int cudaRuntimeGetVersion(int *version)
 {
-    *version = VEST_CUDA_MAJOR == 13 ? 13000 : 12080;
+    const int *parts = vest_version(VEST_CUDART, VEST_CUDA_MAJOR)->parts;
+    *version = parts[0] * 1000 + parts[1] * 10;
     return SUCCESS;
 }
 
