@@ -55,9 +55,9 @@ static bool of_family(const struct plan *plan)
            plan->cga_n > 0 && tile_shape(plan->tile_size, &rows, &columns);
 }
 
-static int64_t least(int64_t one, int64_t other) { return one < other ? one : other; }
-static int64_t most(int64_t one, int64_t other) { return one > other ? one : other; }
-static int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
+static int64_t smaller(int64_t one, int64_t other) { return one < other ? one : other; }
+static int64_t larger(int64_t one, int64_t other) { return one > other ? one : other; }
+static int64_t divide_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
 
 static int64_t product(const int64_t *values, int from, int to)
 {
@@ -72,34 +72,34 @@ static int64_t output_tiles(const struct plan *plan, int64_t rows, int64_t colum
 {
     int64_t down, across;
     if (plan->kind == FORWARD) {
-        down = up(plan->y[0] * product(plan->y, 2, plan->dims), rows);
-        across = up(plan->w[0], columns);
+        down = divide_up(plan->y[0] * product(plan->y, 2, plan->dims), rows);
+        across = divide_up(plan->w[0], columns);
     } else if (plan->kind == DATA) {
-        down = up(plan->x[0] * product(plan->x, 2, plan->dims), rows);
-        across = up(plan->w[1], columns);
+        down = divide_up(plan->x[0] * product(plan->x, 2, plan->dims), rows);
+        across = divide_up(plan->w[1], columns);
     } else {
-        down = up(plan->w[0], rows);
-        across = up(plan->w[1], columns) * product(plan->w, 2, plan->dims);
+        down = divide_up(plan->w[0], rows);
+        across = divide_up(plan->w[1], columns) * product(plan->w, 2, plan->dims);
     }
-    return up(down, plan->cga_m) * plan->cga_m * up(across, plan->cga_n) * plan->cga_n;
+    return divide_up(down, plan->cga_m) * plan->cga_m * divide_up(across, plan->cga_n) * plan->cga_n;
 }
 
 /* Steps of `depth` along K: every filter tap starts anew, except in a filter gradient, whose K is the output's pixels. */
 static int64_t k_iterations(const struct plan *plan, int64_t depth)
 {
     if (plan->kind == FILTER)
-        return up(plan->y[0] * product(plan->y, 2, plan->dims), depth);
-    return product(plan->w, 2, plan->dims) * up(plan->kind == FORWARD ? plan->w[1] : plan->w[0], depth);
+        return divide_up(plan->y[0] * product(plan->y, 2, plan->dims), depth);
+    return product(plan->w, 2, plan->dims) * divide_up(plan->kind == FORWARD ? plan->w[1] : plan->w[0], depth);
 }
 
 /* The parts left when each takes as many steps as the largest. */
-static int64_t even(int64_t iterations, int64_t parts) { return up(iterations, up(iterations, parts)); }
+static int64_t even(int64_t iterations, int64_t parts) { return divide_up(iterations, divide_up(iterations, parts)); }
 
 static int64_t levels_of(int64_t parts)
 {
     int64_t levels = 0;
     while (parts > 1) {
-        parts = up(parts, 2);
+        parts = divide_up(parts, 2);
         levels++;
     }
     return levels;
@@ -111,7 +111,7 @@ static int64_t levels_of(int64_t parts)
 static int64_t splits(const struct plan *plan, int64_t rows, int64_t columns, int64_t limit, int64_t full_waves)
 {
     const int64_t depth = plan->half && plan->tile_k == 1 ? 64 : 32, iterations = k_iterations(plan, depth);
-    const int64_t pieces = least(iterations / (1024 / depth + 1), limit);
+    const int64_t pieces = smaller(iterations / (1024 / depth + 1), limit);
     if (!full_waves && pieces >= 9)
         return even(iterations, pieces);
     const int64_t speed = 24 * plan->memory_khz / plan->sm_khz, tile_bytes = rows * columns * 4;
@@ -120,10 +120,10 @@ static int64_t splits(const struct plan *plan, int64_t rows, int64_t columns, in
     const int64_t split_step = slower ? step * 11 / 10 : step, wave_cost = iterations * split_step;
     const int64_t level = 40 * speed * 2000 + 110 * tile_bytes, exchange = 80 * tile_bytes;
     int64_t best = 1, cheapest = (full_waves + 1) * iterations * step;
-    for (int64_t parts = 2; parts <= least(limit, iterations * depth / 128); parts++) {
-        int64_t cost = up(iterations, parts) * split_step, reduction = levels_of(parts) * level;
+    for (int64_t parts = 2; parts <= smaller(limit, iterations * depth / 128); parts++) {
+        int64_t cost = divide_up(iterations, parts) * split_step, reduction = levels_of(parts) * level;
         if (full_waves)
-            cost += (full_waves - 1) * wave_cost + most(wave_cost, reduction + exchange);
+            cost += (full_waves - 1) * wave_cost + larger(wave_cost, reduction + exchange);
         else
             cost += reduction;
         if (cost < cheapest) {
@@ -139,7 +139,7 @@ static int64_t barriers(int64_t parts)
 {
     int64_t total = 0;
     while (parts > 1) {
-        parts = up(parts, 2);
+        parts = divide_up(parts, 2);
         total += parts;
     }
     return total;
@@ -171,17 +171,17 @@ static int64_t scheduler(const struct plan *plan, int64_t wave)
     if (groups <= 1)
         return batch_scheduler(plan, 1, wave);
     struct plan one = *plan;
-    const int64_t channels = most(plan->w[1], plan->w[0] / groups);
+    const int64_t channels = larger(plan->w[1], plan->w[0] / groups);
     if (channels > 256) {
         one.w[0] = plan->w[0] / groups;
-        return groups * up(batch_scheduler(&one, 1, wave), 16) * 16;
+        return groups * divide_up(batch_scheduler(&one, 1, wave), 16) * 16;
     }
     int64_t rows = 0, columns = 0, width = 1;
     tile_shape(plan->tile_size, &rows, &columns);
     while (width < channels)
         width *= 2;
-    one.w[0] = one.w[1] = most(columns, width);
-    return batch_scheduler(&one, up(groups, one.w[0] / width), wave);
+    one.w[0] = one.w[1] = larger(columns, width);
+    return batch_scheduler(&one, divide_up(groups, one.w[0] / width), wave);
 }
 
 /* The most that scheduler() can give for a wave of at most `sms` blocks, one on each SM: a partial tile for every block,
@@ -192,7 +192,7 @@ static int64_t most_scheduled(const struct plan *plan, int64_t sms)
     tile_shape(plan->tile_size, &rows, &columns);
     const int64_t split = plan->workspace_knob == 0, groups = plan->x[1] / plan->w[1];
     const int64_t counters = 1 + split * (8 + 2 * sms);
-    return most(groups, 1) * up(127 + 4 * counters + split * sms * rows * columns * 4, 256) * 256;
+    return larger(groups, 1) * divide_up(127 + 4 * counters + split * sms * rows * columns * 4, 256) * 256;
 }
 
 static bool is_aligned(const struct plan *plan, int64_t pixels, int64_t width)

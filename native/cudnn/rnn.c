@@ -119,10 +119,9 @@ VEST_EXPORT int cudnnGetRNNTempSpaceSizes(void *handle, descriptor_t rnn, int mo
     bytes = vest_cudnn_size(FACT_CUDNN_RNN_WORKSPACE, __func__, unrecorded, bytes);
     if (workspace)
         *workspace = bytes;
+    bytes = mode == TRAINING ? vest_rnn_reserve(&n, &b) : 0;
     if (reserve)
-        *reserve = mode == TRAINING
-                       ? vest_cudnn_size(FACT_CUDNN_RNN_RESERVE, __func__, false, vest_rnn_reserve(&n, &b))
-                       : 0;
+        *reserve = bytes ? vest_cudnn_size(FACT_CUDNN_RNN_RESERVE, __func__, false, bytes) : 0;
     return CUDNN_SUCCESS;
 }
 
@@ -131,10 +130,11 @@ VEST_EXPORT int cudnnGetRNNWeightSpaceSize(void *handle, descriptor_t rnn, size_
     (void)handle;
     struct network n;
     int status = read_network(rnn, &n);
-    if (status == CUDNN_SUCCESS)
-        *bytes = vest_cudnn_size(FACT_CUDNN_RNN_WEIGHTS, __func__, false,
-                                 vest_rnn_matrix_bytes(&n) + pseudo_layers(&n) * layer_biases(&n) * n.hidden * n.element);
-    return status;
+    if (status != CUDNN_SUCCESS)
+        return status;
+    const size_t biases = pseudo_layers(&n) * layer_biases(&n) * n.hidden * n.element;
+    *bytes = vest_cudnn_size(FACT_CUDNN_RNN_WEIGHTS, __func__, false, vest_rnn_matrix_bytes(&n) + biases);
+    return CUDNN_SUCCESS;
 }
 
 /* Where one matrix and its bias lie. */

@@ -139,7 +139,7 @@ static bool is_power_of(wide n, wide prime)
     return n == 1;
 }
 
-static wide up(wide value, wide step) { return (value + step - 1) / step * step; }
+static wide round_up(wide value, wide step) { return (value + step - 1) / step * step; }
 
 static bool in_list(wide n, const int *list)
 {
@@ -172,7 +172,7 @@ static bool is_mixed(wide n)
     return radix > LARGEST_MIXED_RADIX && radix <= LARGEST_RADIX && !is_power_of(n, radix);
 }
 
-static wide bluestein_bytes(wide count, wide n, wide bytes) { return 2 * up(count * n * bytes, ALIGNMENT); }
+static wide bluestein_bytes(wide count, wide n, wide bytes) { return 2 * round_up(count * n * bytes, ALIGNMENT); }
 
 static wide complex_line(const struct shape *shape, wide bytes, bool *known)
 {
@@ -253,7 +253,7 @@ static wide odd_length(const struct shape *shape, wide bytes)
         pairs *= shape->n[i];
     if (largest_prime_factor(n) > LARGEST_RADIX && n > LARGEST_ODD)
         return pairs * n * bytes + bluestein_bytes(pairs, bluestein_points(n) + 1, bytes);
-    return pairs * n * bytes + up(pairs * (n + padded) * bytes, ALIGNMENT);
+    return pairs * n * bytes + round_up(pairs * (n + padded) * bytes, ALIGNMENT);
 }
 
 static wide real_line(const struct shape *shape, wide bytes, bool *known)

@@ -3,9 +3,9 @@
  * `info` on the device is set to 0 ("no error"), because PyTorch reads it back and raises on anything else.
  *
  * cuSOLVER does not document its workspace sizes. The formulas below were read off 2,447 recorded answers
- * (CUSOLVER_WORKSPACE in facts.def; benchmarks/workspaces/score_libraries.py compares). They look like what the routines
- * are made of: a block of 32 elements is the unit, an eigenvalue problem
- * holds the workspace of the reflectors it applies, a singular value problem that of its QR factorisation.
+ * (CUSOLVER_WORKSPACE in facts.def; benchmarks/workspaces/score_libraries.py compares). They look like what the
+ * routines are made of: a block of 32 elements is the unit, an eigenvalue problem holds the workspace of the reflectors
+ * it applies, a singular value problem that of its QR factorisation.
  *
  * Known limitation: sides above 4096 were not recorded. Answers for them follow the same formulas and are recorded as
  * guesses.
@@ -92,16 +92,16 @@ static int no_errors(int *info, int64_t count)
     return SUCCESS;
 }
 
-static int64_t low(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t high(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 static int64_t blocks(int64_t n) { return (n + BLOCK - 1) / BLOCK; }
-static int64_t padded(int64_t count) { return up(count, BLOCK); }
+static int64_t padded(int64_t count) { return round_up(count, BLOCK); }
 
 /* The lower triangle's tiles have a flag each. */
 static int64_t potrf_bytes(bool upper, int64_t n, int64_t element)
 {
-    return upper ? 128 + 32 * element : up(4 * (32 + blocks(n) * blocks(n)), 32);
+    return upper ? 128 + 32 * element : round_up(4 * (32 + blocks(n) * blocks(n)), 32);
 }
 
 static int64_t next_power_of_two(int64_t n)
@@ -115,32 +115,32 @@ static int64_t next_power_of_two(int64_t n)
 /* Pivots by column block, then the largest of: a tree over them, flags of the tiles, a tall panel's buffers. */
 static int64_t getrf_bytes(int64_t m, int64_t n, int64_t element)
 {
-    const int64_t columns = blocks(low(m, n));
-    const int64_t tree = 256 * low(16, next_power_of_two(columns)), flags = up(4 * blocks(m) * blocks(n), 32);
+    const int64_t columns = blocks(smaller(m, n));
+    const int64_t tree = 256 * smaller(16, next_power_of_two(columns)), flags = round_up(4 * blocks(m) * blocks(n), 32);
     const int64_t panel = m > 1536 ? 8192 * element + (m + 2047) / 2048 * (256 * element + 2048) : 0;
-    return 256 * (columns + 1) + high(high(tree, flags), panel);
+    return 256 * (columns + 1) + larger(larger(tree, flags), panel);
 }
 
 /* Where tall panels begin was not recorded. */
 static bool getrf_known(int64_t m) { return m <= 1536 || m >= 2000; }
 
-static int64_t geqrf_elements(int64_t n) { return 1024 * (high(n, 256) + 512); }
+static int64_t geqrf_elements(int64_t n) { return 1024 * (larger(n, 256) + 512); }
 
 static int64_t sytrf_elements(int64_t n, int64_t element)
 {
     const int64_t least = element == 4 ? 24608 : element == 8 ? 13328 : 11016;
-    return high(least, n * (n <= 4000 ? 64 : 128) + 64);
+    return larger(least, n * (n <= 4000 ? 64 : 128) + 64);
 }
 
 static int64_t orgqr_elements(int64_t m, int64_t n, int64_t k)
 {
-    k = low(k, 128);
-    return padded(m * k) + padded(2 * high(n * k, 8192)) + 16640;
+    k = smaller(k, 128);
+    return padded(m * k) + padded(2 * larger(n * k, 8192)) + 16640;
 }
 
 static int64_t ormqr_elements(bool left, int64_t m, int64_t n, int64_t k)
 {
-    const int64_t longer = high(m, n), other = longer > BLOCK ? padded(left ? n : m) : 0;
+    const int64_t longer = larger(m, n), other = longer > BLOCK ? padded(left ? n : m) : 0;
     return 65792 + 256 * m + (left ? 512 * n : 0) + padded(k * longer + k * k + other);
 }
 
@@ -151,7 +151,7 @@ static int64_t eigen_elements(int64_t n, int64_t batch)
     const int64_t apply =
         batch * (65536 + 768 * n) + padded(batch * (n - 1) * (2 * n - 1)) + (n > BLOCK ? vector : 0);
     const int64_t merge = batch * (32896 + 128 * n) + padded(batch * (n - 1) * (3 * n - 1)) + vector;
-    return 32 + high(apply, merge) + batch * (n * n + 2 * n + 3);
+    return 32 + larger(apply, merge) + batch * (n * n + 2 * n + 3);
 }
 
 static int64_t jacobi_elements(int64_t n)
@@ -177,7 +177,7 @@ static int64_t svd_elements(int64_t m, int64_t n)
         return ormqr_elements(false, n, n, n) + square + 3 * vector;
     const int64_t applied = ormqr_elements(false, m, n, n) + 2 * padded(m * n) + 2 * square + 3 * vector;
     const int64_t formed = geqrf_elements(n) + 32 + padded(m * n) + 2 * square + vector + orgqr_elements(m, m, n);
-    return high(applied, formed);
+    return larger(applied, formed);
 }
 
 static int64_t jacobi_square_elements(int64_t n)
@@ -190,7 +190,7 @@ static int64_t jacobi_square_elements(int64_t n)
 static int64_t jacobi_tall_elements(bool full, int64_t m, int64_t n)
 {
     const int64_t factorised = geqrf_elements(n) + 32, applied = ormqr_elements(true, m, full ? m : n, n);
-    return high(factorised, applied) + padded(n);
+    return larger(factorised, applied) + padded(n);
 }
 
 static int64_t jacobi_svd_elements(bool full, int64_t m, int64_t n)
@@ -199,23 +199,24 @@ static int64_t jacobi_svd_elements(bool full, int64_t m, int64_t n)
         return jacobi_square_elements(n);
     if (m < n)
         return padded(m * n) + jacobi_tall_elements(full, n, m);
-    return high(jacobi_tall_elements(full, m, n), jacobi_square_elements(n) + padded(n * n));
+    return larger(jacobi_tall_elements(full, m, n), jacobi_square_elements(n) + padded(n * n));
 }
 
 /* Through the eigenvalues of A'A, in double precision always; single precision keeps a converted copy. */
 static int64_t gram_svd_elements(int64_t m, int64_t n, int64_t batch, bool is_complex, bool single)
 {
-    const int64_t unit = is_complex ? 2 : 4, copy = up(batch * m * n, unit); /* 32 bytes */
+    const int64_t unit = is_complex ? 2 : 4, copy = round_up(batch * m * n, unit); /* 32 bytes */
     const int64_t eigen = n <= BLOCK ? batched_jacobi_elements(n, batch) : eigen_elements(n, batch);
-    const int64_t values = is_complex ? up(batch * n, 4) / 2 : up(batch * n, 4);
-    const int64_t total = copy + up(batch * (n * n + 2 * n), unit) + values + (single ? high(eigen, copy) : eigen);
+    const int64_t values = is_complex ? round_up(batch * n, 4) / 2 : round_up(batch * n, 4);
+    const int64_t work = single ? larger(eigen, copy) : eigen;
+    const int64_t total = copy + round_up(batch * (n * n + 2 * n), unit) + values + work;
     return single ? 2 * total : total;
 }
 
 static int64_t geev_bytes(int64_t n, int64_t element, bool is_complex)
 {
-    const int64_t square = high(n * n, orgqr_elements(n - 1, n - 1, n - 1)) + 32;
-    return up(square * element + n * element * (is_complex ? 7 : 8) / 2, 512);
+    const int64_t square = larger(n * n, orgqr_elements(n - 1, n - 1, n - 1)) + 32;
+    return round_up(square * element + n * element * (is_complex ? 7 : 8) / 2, 512);
 }
 
 /* Bytes of an element by letter, and by cudaDataType: CUDA_R_32F 0, CUDA_C_64F 5, CUDA_R_64F 1 or C_32F 4. */
@@ -289,7 +290,7 @@ static int answer_bytes(const char *name, int64_t largest_side, int64_t bytes, s
     {                                                                                                                  \
         IGNORE_MATRIX;                                                                                                 \
         const int64_t bytes = getrf_bytes(m, n, T##_BYTES);                                                            \
-        return answer(__func__, high(m, n), getrf_known(m), bytes / T##_BYTES, count);                                 \
+        return answer(__func__, larger(m, n), getrf_known(m), bytes / T##_BYTES, count);                               \
     }                                                                                                                  \
     VEST_EXPORT int cusolverDn##T##getrf(void *handle, int m, int n, void *a, int lda, void *work, int *pivots,        \
                                          int *info)                                                                    \
@@ -317,7 +318,7 @@ static int answer_bytes(const char *name, int64_t largest_side, int64_t bytes, s
     VEST_EXPORT int cusolverDn##T##geqrf_bufferSize(void *handle, int m, int n, void *a, int lda, int *count)          \
     {                                                                                                                  \
         IGNORE_MATRIX;                                                                                                 \
-        return answer(__func__, high(m, n), true, geqrf_elements(n), count);                                           \
+        return answer(__func__, larger(m, n), true, geqrf_elements(n), count);                                         \
     }                                                                                                                  \
     VEST_EXPORT int cusolverDn##T##geqrf(void *handle, int m, int n, void *a, int lda, void *tau, void *work,          \
                                          int count, int *info)                                                         \
@@ -329,7 +330,7 @@ static int answer_bytes(const char *name, int64_t largest_side, int64_t bytes, s
                                                     const void *tau, int *count)                                       \
     {                                                                                                                  \
         IGNORE_MATRIX, (void)tau;                                                                                      \
-        return answer(__func__, high(m, n), true, orgqr_elements(m, n, k), count);                                     \
+        return answer(__func__, larger(m, n), true, orgqr_elements(m, n, k), count);                                   \
     }                                                                                                                  \
     VEST_EXPORT int cusolverDn##T##org(void *handle, int m, int n, int k, void *a, int lda, const void *tau,           \
                                        void *work, int count, int *info)                                               \
@@ -342,7 +343,7 @@ static int answer_bytes(const char *name, int64_t largest_side, int64_t bytes, s
                                                     int *count)                                                        \
     {                                                                                                                  \
         IGNORE_MATRIX, (void)trans, (void)tau, (void)c, (void)ldc;                                                     \
-        return answer(__func__, high(m, n), true, ormqr_elements(!side, m, n, k), count); /* side 0: from the left */  \
+        return answer(__func__, larger(m, n), true, ormqr_elements(!side, m, n, k), count); /* side 0: from the left */\
     }                                                                                                                  \
     VEST_EXPORT int cusolverDn##T##orm(void *handle, int side, int trans, int m, int n, int k, const void *a, int lda, \
                                        const void *tau, void *c, int ldc, void *work, int count, int *info)            \
@@ -412,7 +413,7 @@ EIGEN(Z, heev)
     VEST_EXPORT int cusolverDn##T##gesvd_bufferSize(void *handle, int m, int n, int *count)                            \
     {                                                                                                                  \
         (void)handle;                                                                                                  \
-        return answer(__func__, high(m, n), true, svd_elements(m, n), count);                                          \
+        return answer(__func__, larger(m, n), true, svd_elements(m, n), count);                                        \
     }                                                                                                                  \
     VEST_EXPORT int cusolverDn##T##gesvd(void *handle, signed char job_u, signed char job_v, int m, int n, void *a,    \
                                          int lda, FACTORS, void *work, int count, void *real_work, int *info)          \
@@ -425,7 +426,7 @@ EIGEN(Z, heev)
                                                      int lda, FACTORS, int *count, void *parameters)                   \
     {                                                                                                                  \
         IGNORE_MATRIX, IGNORE_FACTORS, (void)job, (void)parameters;                                                    \
-        return answer(__func__, high(m, n), true, jacobi_svd_elements(!econ, m, n), count);                            \
+        return answer(__func__, larger(m, n), true, jacobi_svd_elements(!econ, m, n), count);                          \
     }                                                                                                                  \
     VEST_EXPORT int cusolverDn##T##gesvdj(void *handle, int job, int econ, int m, int n, void *a, int lda, FACTORS,    \
                                           void *work, int count, int *info, void *parameters)                          \
@@ -438,7 +439,7 @@ EIGEN(Z, heev)
                                                             int lda, FACTORS, int *count, void *parameters, int batch) \
     {                                                                                                                  \
         IGNORE_MATRIX, IGNORE_FACTORS, (void)job, (void)parameters, (void)batch;                                       \
-        return answer(__func__, high(m, n), true, 992, count); /* whatever the shape: at most 32 x 32 */               \
+        return answer(__func__, larger(m, n), true, 992, count); /* whatever the shape: at most 32 x 32 */             \
     }                                                                                                                  \
     VEST_EXPORT int cusolverDn##T##gesvdjBatched(void *handle, int job, int m, int n, void *a, int lda, FACTORS,       \
                                                  void *work, int count, int *info, void *parameters, int batch)        \
@@ -451,7 +452,7 @@ EIGEN(Z, heev)
     {                                                                                                                  \
         IGNORE_MATRIX, IGNORE_STRIDED_FACTORS, (void)job;                                                              \
         const int64_t elements = gram_svd_elements(m, n, batch, T##_COMPLEX, T##_SINGLE);                              \
-        return answer(__func__, high(m, n), rank == low(m, n), elements, count);                                       \
+        return answer(__func__, larger(m, n), rank == smaller(m, n), elements, count);                                 \
     }                                                                                                                  \
     VEST_EXPORT int cusolverDn##T##gesvdaStridedBatched(void *handle, int job, int rank, int m, int n,                 \
                                                         STRIDED_FACTORS, void *work, int count, int *info,             \
@@ -499,7 +500,7 @@ VEST_EXPORT int cusolverDnXgeqrf_bufferSize(void *handle, void *parameters, int6
 {
     IGNORE_MATRIX, (void)parameters, (void)type_tau, (void)tau, (void)compute;
     const int64_t bytes = geqrf_elements(n) * element_bytes(type) + 128;
-    return answer_bytes(__func__, high(m, n), bytes, on_device, on_host);
+    return answer_bytes(__func__, larger(m, n), bytes, on_device, on_host);
 }
 
 VEST_EXPORT int cusolverDnXgeqrf(void *handle, void *parameters, int64_t m, int64_t n, int type, void *a, int64_t lda,

@@ -301,9 +301,9 @@ VEST_EXPORT int cusparseSpMatGetAttribute(struct matrix *matrix, int id, void *v
     return SUCCESS;
 }
 
-static int64_t parts(int64_t count, int64_t each) { return (count + each - 1) / each; }
-static int64_t up(int64_t value, int64_t step) { return parts(value, step) * step; }
-static int64_t high(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t divide_up(int64_t count, int64_t each) { return (count + each - 1) / each; }
+static int64_t round_up(int64_t value, int64_t step) { return divide_up(value, step) * step; }
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static int64_t value_bytes(int type)
 {
@@ -348,7 +348,7 @@ static int64_t block_entries(const struct matrix *a, bool *known)
 static int64_t vector_product_bytes(const struct matrix *a, int op, bool *known)
 {
     const int64_t results = op ? a->cols : a->rows;
-    return starts(a, parts(a->entries, block_entries(a, known)) + 1) + (is_half(a) ? 4 * results + 127 : 0);
+    return starts(a, divide_up(a->entries, block_entries(a, known)) + 1) + (is_half(a) ? 4 * results + 127 : 0);
 }
 
 /* What PyTorch does not use: bounds. */
@@ -376,14 +376,14 @@ static int64_t product_bytes(const struct matrix *a, const struct matrix *b, int
         return vector_product_bytes(a, op, known);
     if (algorithm != SPMM_CSR_ALG1 && algorithm != SPMM_CSR_ALG2)
         algorithm = b->by_rows ? SPMM_CSR_ALG2 : SPMM_CSR_ALG1;
-    return algorithm == SPMM_CSR_ALG2 ? starts(a, parts(a->entries, 24)) : starts(a, parts(a->entries, 256) + 1);
+    return algorithm == SPMM_CSR_ALG2 ? starts(a, divide_up(a->entries, 24)) : starts(a, divide_up(a->entries, 256) + 1);
 }
 
 /* The recorded sizes of the algorithms that PyTorch does not ask for grow with the shape; these are bounds. */
 static int64_t other_product_bytes(const struct matrix *a, const struct matrix *b, int op, int algorithm)
 {
     if (algorithm == SPMM_CSR_ALG3)
-        return 2048 + 8 * high(a->rows, a->cols);
+        return 2048 + 8 * larger(a->rows, a->cols);
     if (b->cols == 1)
         return coordinates_bytes(a, op);
     const int64_t each = 4 + value_bytes(a->value_type) * b->cols / 16;
@@ -424,7 +424,7 @@ VEST_EXPORT int cusparseSDDMM_bufferSize(void *handle, int op_a, int op_b, const
 /* Rows by level, each with its place and its counter, and a reordered copy of the entries. */
 static int64_t solve_bytes(const struct matrix *a, int64_t each_row)
 {
-    const int64_t fixed = a->index_bytes == 8 ? 250 : 238, rows = high(a->index_bytes * (a->rows + 1), 1024);
+    const int64_t fixed = a->index_bytes == 8 ? 250 : 238, rows = larger(a->index_bytes * (a->rows + 1), 1024);
     return fixed + rows + a->rows * each_row + a->entries * (a->index_bytes + value_bytes(a->value_type));
 }
 
@@ -443,7 +443,7 @@ VEST_EXPORT int cusparseSpSM_bufferSize(void *handle, int op_a, int op_b, const 
 {
     (void)handle, (void)op_a, (void)alpha, (void)c, (void)compute, (void)algorithm, (void)descriptor;
     const int64_t columns = op_b ? b->rows : b->cols;
-    const int64_t fixed = (a->index_bytes == 8 ? 44 : 32) + 8 * parts(columns, 32);
+    const int64_t fixed = (a->index_bytes == 8 ? 44 : 32) + 8 * divide_up(columns, 32);
     const int64_t each_row = fixed + (columns + 1) * value_bytes(a->value_type);
     return answer(__func__, solve_bytes(a, each_row), a->compressed && !op_b, bytes);
 }
@@ -464,7 +464,7 @@ static int64_t expected_products(const struct matrix *a, const struct matrix *b)
 static bool is_mixed_precision(const struct matrix *a, int compute) { return is_half(a) && compute == REAL_32F; }
 
 /* A prefix sum over the entries keeps 8 bytes per 448 of them, and 32 more of those, in steps of 256 bytes. */
-static int64_t prefix_sum_bytes(int64_t entries) { return up(8 * (32 + parts(entries, 448)), 256); }
+static int64_t prefix_sum_bytes(int64_t entries) { return round_up(8 * (32 + divide_up(entries, 448)), 256); }
 
 /* Called twice: without a buffer to learn its size, then with it. */
 VEST_EXPORT int cusparseSpGEMM_workEstimation(void *handle, int op_a, int op_b, const void *alpha,
@@ -577,7 +577,7 @@ VEST_EXPORT int cusparseXcsrgeam2Nnz(void *handle, int rows, int cols, const voi
 /* A sort keeps second copies of its arrays, each on 128 bytes, and a little more as it grows. */
 static int64_t sort_bytes(int64_t arrays, int64_t entries)
 {
-    return arrays * up(INDEX_BYTES * entries, 128) + 896 + up(entries / 128, 128);
+    return arrays * round_up(INDEX_BYTES * entries, 128) + 896 + round_up(entries / 128, 128);
 }
 
 VEST_EXPORT int cusparseXcoosort_bufferSizeExt(void *handle, int rows, int cols, int entries, const int *row_indices,

@@ -23,9 +23,9 @@ static const struct vest_version versions[] = {
 
 static bool matches(int measured, int here) { return measured == 0 || measured == here; }
 
-bool vest_fact_is_exact(enum vest_fact fact, int version)
+/* Whether the row was measured on the GPU being emulated, with this version of the library. */
+static bool was_measured_here(const struct vest_fact_row *row, int version)
 {
-    const struct vest_fact_row *row = &rows[fact];
     const struct vest_gpu *gpu = vest_gpu();
     return matches(row->cc, gpu->cc) && matches(row->sms, gpu->sms) && matches(row->version, version);
 }
@@ -43,7 +43,7 @@ static void widen(struct vest_bounds *bounds, const struct vest_fact_spread *spr
 uint64_t vest_fact_size(enum vest_fact fact, const struct vest_fact_query *query, uint64_t bytes)
 {
     const struct vest_fact_row *row = &rows[fact];
-    const bool here = row->kind != VEST_FACT_SIZE || vest_fact_is_exact(fact, query->version);
+    const bool here = row->kind != VEST_FACT_SIZE || was_measured_here(row, query->version);
     if (here && !query->unrecorded)
         return bytes;
     struct vest_bounds bounds = {bytes, bytes, bytes};

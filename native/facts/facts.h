@@ -1,5 +1,5 @@
-/* Measured facts (facts.def) and library versions (versions.def), and the one place that decides whether a fact is exact
- * on the GPU being emulated or a guess. */
+/* Measured facts (facts.def) and library versions (versions.def), and the one place that decides whether a fact is
+ * exact on the GPU being emulated or a guess. */
 #ifndef VEST_FACTS_H
 #define VEST_FACTS_H
 
@@ -23,8 +23,8 @@ enum {
 #undef MODEL
 };
 
-/* The modelled size times both percentages, less and plus the margin. `otherwise`: in words, what else the caller gives as an
- * upper bound; NULL: nothing. */
+/* The modelled size times both percentages, less and plus the margin. `otherwise`: in words, what else the caller gives
+ * as an upper bound; NULL: nothing. */
 struct vest_fact_spread {
     unsigned low_percent, high_percent;
     uint64_t margin;
@@ -50,9 +50,6 @@ struct vest_fact_query {
 
 /* `bytes`, the size that a model gives: as it is where the row was measured, elsewhere as a guess (vest_guess). */
 VEST_EXPORT uint64_t vest_fact_size(enum vest_fact fact, const struct vest_fact_query *query, uint64_t bytes);
-
-/* Whether the row holds on the GPU being emulated with this version of the library. */
-VEST_EXPORT bool vest_fact_is_exact(enum vest_fact fact, int version);
 
 VEST_EXPORT const struct vest_fact_row *vest_fact_row(int index); /* NULL: past the end */
 
