@@ -116,8 +116,8 @@ class _Indices:
 
 
 class Job:
-    """A training loop whose peak is the `quadratic_elements` of its batches. As in the recorder, the forward stage begins when
-    two steps reached no new peak and batches that vary have been observed for long enough."""
+    """A training loop whose peak is the `quadratic_elements` of its batches. The forward stage begins when two
+    steps reached no new peak and batches that vary have been seen for long enough."""
 
     def __init__(self, *, forward: bool = True, level: Callable[[], Any] = lambda: (0, 0, 0)) -> None:
         self.batches = Batches(level=level)
@@ -168,12 +168,12 @@ def test_batches_that_look_alike_are_cut_to_the_next_few_and_the_last() -> None:
     job = Job()
     loader = Loader([tensor(4, 8)] * 100, samples=400, size=4)
     job.epoch(loader)
-    assert loader.fetched == [0, 1, 2, 3, 4, 99]  # what lies between is not even fetched
+    assert loader.fetched == [0, 1, 2, 3, 4, 99]  # the batches between are not even fetched
     assert job.record().varied is job.record().still_changing is False
     assert (job.record().skipped, job.record().epoch_batches) == (94, 100)
 
 
-def test_what_was_left_out_is_said_once_for_enumerate_to_count_on() -> None:
+def test_the_number_of_skipped_batches_is_given_once_for_enumerate() -> None:
     job = Job()
     iterator = job.iterator(Loader([tensor(4, 8)] * 100, samples=400, size=4))
     for _ in range(4):
@@ -214,7 +214,7 @@ def test_a_batch_of_interest_is_waited_for_until_it_was_run() -> None:
     assert waiting == [False, False, False, True, True, False, False]
 
 
-def test_a_job_of_many_shapes_is_run_until_many_steps_brought_no_new_peak() -> None:
+def test_a_job_of_many_shapes_is_run_until_many_steps_reached_no_new_peak() -> None:
     lengths = [20 + n % 7 for n in range(400)]
     job = Job()
     job.epoch(Loader([tensor(4, n) for n in lengths]))
@@ -224,7 +224,7 @@ def test_a_job_of_many_shapes_is_run_until_many_steps_brought_no_new_peak() -> N
 
 def test_with_batches_sorted_by_length_time_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     job = Job()
-    monkeypatch.setattr(module.time, "monotonic", lambda: float(job.step))  # a second a step
+    monkeypatch.setattr(module.time, "monotonic", lambda: float(job.step))  # one second per step
     lengths = [*range(1, 19), *[18] * 5, *range(19, 200)]
     job.epoch(Loader([tensor(4, n) for n in lengths]))
     assert (4, 199) in job.seen[:24]

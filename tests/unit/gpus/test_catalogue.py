@@ -1,6 +1,9 @@
 import dataclasses
 import json
+from collections.abc import Iterator
 from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,14 +22,46 @@ H200_PROPERTIES = (
 )
 
 
-def test_the_data_file_has_exactly_the_fields_of_the_record() -> None:
+def rows() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in files("veritasest.gpus").joinpath("gpus.jsonl").read_text().splitlines()]
+
+
+def test_a_row_and_its_architecture_have_exactly_the_fields_of_the_record() -> None:
+    architectures = json.loads(files("veritasest.gpus").joinpath("architectures.json").read_text())
     fields = {field.name for field in dataclasses.fields(GPU)}
-    data = files("veritasest.gpus")
-    architectures = json.loads(data.joinpath("architectures.json").read_text())
-    for line in data.joinpath("gpus.jsonl").read_text().splitlines():
-        row = json.loads(line)
-        assert set(row) | set(architectures[row["compute_capability"]]) == fields
-        assert not set(row) & set(architectures[row["compute_capability"]])
+    for row in rows():
+        assert set(row) | set(architectures[row["compute_capability"]]) == fields, row["id"]
+
+
+def test_a_row_does_not_repeat_what_follows_from_the_architecture() -> None:
+    architectures = json.loads(files("veritasest.gpus").joinpath("architectures.json").read_text())
+    repeated = {row["id"]: set(row) & set(architectures[row["compute_capability"]]) for row in rows()}
+    assert {gpu: names for gpu, names in repeated.items() if names} == {}
+
+
+@pytest.fixture
+def user_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The user's own catalogue, empty."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    path = tmp_path / "veritasest" / "gpus.jsonl"
+    path.parent.mkdir()
+    load.cache_clear()
+    yield path
+    load.cache_clear()
+
+
+def test_rows_of_the_user_are_added_and_replace_those_of_the_same_id(user_file: Path) -> None:
+    t4 = next(row for row in rows() if row["id"] == "t4")
+    own = {**t4, "id": "my-gpu", "name": "My GPU", "aliases": []}
+    user_file.write_text(json.dumps(own) + "\n" + json.dumps({**t4, "context_bytes": 7}) + "\n")
+    assert (find("My GPU").sm_count, find("t4").context_bytes) == (t4["sm_count"], 7)
+    assert len(load()) == len(rows()) + 1
+
+
+def test_a_row_of_the_user_that_is_not_a_gpu_is_named_with_its_line(user_file: Path) -> None:
+    user_file.write_text('\n{"id": "my-gpu"}\n')
+    with pytest.raises(UsageError, match=r"gpus\.jsonl, line 2: not a GPU"):
+        load()
 
 
 def test_the_cudnn_text_of_an_h200_is_byte_identical_to_the_real_one() -> None:

@@ -8,15 +8,19 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from prerequisites import cuda_torch, missing, program
+
+ROOT = Path(__file__).parents[2]
 LIBRARY, ENTRY_POINT = "curand", "curandGetScrambleConstants32"
 
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
     """A copy of native/ to edit."""
-    if any(importlib.util.find_spec(name) is None for name in ("torch", "nvidia")) or shutil.which("nm") is None:
-        pytest.skip("needs torch, its NVIDIA packages and nm")
+    cuda_torch()
+    program("nm")
+    if importlib.util.find_spec("nvidia") is None:
+        raise missing("the NVIDIA packages of torch are not installed")
     return Path(shutil.copytree(ROOT / "native", tmp_path / "native", ignore=shutil.ignore_patterns("tests")))
 
 
