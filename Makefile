@@ -7,7 +7,7 @@ PYTEST := $(PYTHON) -m pytest
 PYTHON_FILES := src tests examples benchmarks
 SLOW_TESTS := tests/integration tests/accuracy
 
-.PHONY: help setup demo test lint format types native-test unit-test slow-test benchmark score record rivals speed clean
+.PHONY: help setup demo test lint docs format types native-test unit-test slow-test benchmark score record rivals speed clean
 .NOTPARALLEL:
 # Tests start hundreds of processes that import torch, which takes twice as long without compiled files.
 unexport PYTHONDONTWRITEBYTECODE
@@ -21,12 +21,16 @@ setup: ## .venv with the package, the reference torch and the tools
 demo: setup ## estimate examples/resnet50.py for an RTX 4090
 	.venv/bin/veritasest run --gpu rtx-4090 -- .venv/bin/python examples/resnet50.py
 
-test: lint types native-test unit-test slow-test ## all that CI runs
+test: lint types native-test unit-test slow-test ## everything that CI runs
 
-lint: setup ## ruff and the layering
+lint: setup docs ## ruff, the layering and the documentation
 	$(RUFF) check $(PYTHON_FILES)
 	$(RUFF) format --check $(PYTHON_FILES)
 	.venv/bin/lint-imports
+
+docs: setup ## the documentation site in build/site, its links checked
+	$(PYTHON) scripts/generate-docs --check
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
 
 format: setup ## ruff, in place
 	$(RUFF) check --fix $(PYTHON_FILES)

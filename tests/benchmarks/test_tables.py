@@ -1,4 +1,4 @@
-"""The page of tables, and the tables of the README."""
+"""The page of tables, and the figures of the README and the documentation."""
 
 from __future__ import annotations
 
@@ -57,24 +57,46 @@ def test_readme_has_the_figures_of_the_default_options(folder: Path, readme: Mod
     assert said.endswith("upper end of their range: 66.67 %.")
 
 
-def test_readme_gets_both_blocks_and_keeps_the_rest(folder: Path, readme: ModuleType) -> None:
-    summary = summary_of(folder)
-    text = "before\n<!-- accuracy -->\nold\n<!-- /accuracy -->\nbetween\n<!-- rivals --><!-- /rivals -->\nafter\n"
-    new = readme.updated(text, summary)
+@pytest.fixture
+def pages(folder: Path, tmp_path: Path) -> Path:
+    """A tree with the three pages that hold figures, and a summary."""
+    root = tmp_path / "tree"
+    (root / "docs").mkdir(parents=True)
+    (root / "benchmarks").symlink_to(folder)
+    (folder / "results/summary.json").write_text(json.dumps(summary_of(folder)))
+    for name, marker in (("README.md", "headline"), ("docs/accuracy.md", "accuracy"), ("docs/comparison.md", "rivals")):
+        (root / name).write_text(f"before\n<!-- {marker} -->\nold\n<!-- /{marker} -->\nafter\n")
+    return root
+
+
+def texts(root: Path) -> dict[str, str]:
+    return {name: (root / name).read_text() for name in ("README.md", "docs/accuracy.md", "docs/comparison.md")}
+
+
+def test_each_page_gets_its_figures_and_keeps_the_rest(pages: Path, readme: ModuleType) -> None:
+    readme.main(pages)
+    new = texts(pages)
     # Reserved 1000 and 980 of 1000; the larger one, 1000, is 11.11 % above the allocated 900.
-    assert "| cnn | 2 | 50.0 % | 1.00 % | 2.00 % | -2.00 % | 50.0 % | +11.11 % |" in new
-    assert "old" not in new
-    assert new.startswith("before\n<!-- accuracy -->\n|")
-    assert new.endswith("<!-- rivals -->\nNot recorded.\n<!-- /rivals -->\nafter\n")
-    assert readme.updated(new, summary) == new
+    assert "| cnn | 2 | 50.0 % | 1.00 % | 2.00 % | -2.00 % | 50.0 % | +11.11 % |" in new["docs/accuracy.md"]
+    # One of three, counting the one that was not estimated.
+    assert "Of 3 jobs **33.3 % are exact to the byte**" in new["README.md"]
+    assert new["docs/comparison.md"] == "before\n<!-- rivals -->\n\nNot recorded.\n\n<!-- /rivals -->\nafter\n"
+    assert all(text.startswith("before\n<!-- ") and text.endswith(" -->\nafter\n") for text in new.values())
+    assert not any("old" in text for text in new.values())
+    readme.main(pages)
+    assert texts(pages) == new
 
 
-def test_readme_without_markers_is_refused_and_unchanged(folder: Path, readme: ModuleType, tmp_path: Path) -> None:
+def test_lines_of_figures_are_at_most_120_characters_long(pages: Path, readme: ModuleType) -> None:
+    readme.main(pages)
+    assert max(len(line) for text in texts(pages).values() for line in text.splitlines()) <= 120
+
+
+def test_pages_without_markers_are_refused_and_unchanged(pages: Path, readme: ModuleType, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"run `make score` first"):
         readme.main(tmp_path / "empty")
-    (tmp_path / "benchmarks").symlink_to(folder)
-    (folder / "results/summary.json").write_text(json.dumps(summary_of(folder)))
-    (tmp_path / "README.md").write_text("<!-- accuracy --><!-- /accuracy -->")
-    with pytest.raises(SystemExit, match="<!-- rivals -->"):
-        readme.main(tmp_path)
-    assert (tmp_path / "README.md").read_text() == "<!-- accuracy --><!-- /accuracy -->"
+    (pages / "docs/comparison.md").write_text("no markers")
+    before = texts(pages)
+    with pytest.raises(SystemExit, match=r"docs/comparison.md must have one block <!-- rivals -->"):
+        readme.main(pages)
+    assert texts(pages) == before
