@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PYTHON := .venv/bin/python
 RUFF := $(PYTHON) -m ruff
 PYTEST := $(PYTHON) -m pytest
-PYTHON_FILES := src tests examples benchmarks
+PYTHON_FILES := src tests examples benchmarks scripts
 SLOW_TESTS := tests/integration tests/accuracy
 
 .PHONY: help setup demo test lint docs format types native-test unit-test slow-test benchmark score record rivals speed clean
@@ -30,7 +30,7 @@ lint: setup docs ## ruff, the layering and the documentation
 
 docs: setup ## the documentation site in build/site, its links checked
 	$(PYTHON) scripts/generate-docs --check
-	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict
 
 format: setup ## ruff, in place
 	$(RUFF) check --fix $(PYTHON_FILES)

@@ -12,27 +12,54 @@ from .conftest import PATIENCE_S, call, environment
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
+QUICKSTART = (ROOT / "docs/quickstart.md").read_text()
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
 
 
-def commands() -> list[str]:
+def commands(text: str) -> list[str]:
     """Without `pip install` and `make`, which would install what is being tested over itself, and comments."""
-    typed = re.findall(r"^\$ (.*?)(?:  +#.*)?$", "\n".join(blocks("console")), flags=re.MULTILINE)
+    typed = re.findall(r"^\$ (.*?)(?:  +#.*)?$", "\n".join(blocks("console", text)), flags=re.MULTILINE)
     return [line for line in typed if line.startswith("veritasest ")]
 
 
-def test_the_readme_has_commands_to_test():
-    assert len(commands()) >= 5
+DEMO, *FURTHER = commands(README)
 
 
-@pytest.mark.parametrize("command", commands())
+def test_the_readme_and_the_quickstart_have_commands_to_test():
+    assert len(FURTHER) >= 4
+    assert len(commands(QUICKSTART)) >= 4
+
+
+def test_the_demo_of_the_readme_shows_what_is_printed():
+    """All but the output of the job and the numbers of steps and seconds, which depend on the machine's speed."""
+    done = call(*shlex.split(DEMO)[1:], cwd=ROOT)
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    shown, printed = (report_lines(text) for text in (blocks("console")[0], done.stdout.decode()))
+    assert len(shown) >= 9
+    assert shown == printed
+
+
+def report_lines(text: str) -> list[str]:
+    lines = text[text.index("Fits on") :].splitlines()
+    return [line for line in lines if not re.search(r" of \d+$|\d steps", line)]
+
+
+@pytest.mark.parametrize("command", FURTHER)
 def test_readme_command_works(command):
     done = call(*shlex.split(command)[1:], cwd=ROOT)
     assert done.returncode == 0, done.stderr.decode()[-3000:]
+
+
+def test_the_commands_of_the_quickstart_work_one_after_another(tmp_path):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "build").mkdir()
+    for command in commands(QUICKSTART):
+        done = call(*shlex.split(command)[1:], cwd=tmp_path)
+        assert done.returncode == 0, f"{command}\n{done.stderr.decode()[-3000:]}"
 
 
 @pytest.mark.parametrize("code", blocks("python"))

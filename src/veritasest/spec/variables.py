@@ -63,7 +63,7 @@ VARIABLES = (
     ),
     _development(
         "VERITASEST_DEBUG",
-        "engines/emulated/steering/",
+        "engines/emulated/agent/recorder.py",
         "if not empty, an error while an operator is computed on the CPU is raised in the job, instead of leaving the "
         "value unknown",
     ),

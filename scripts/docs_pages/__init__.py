@@ -1,0 +1,1 @@
+"""The reference pages that scripts/generate-docs writes: one function per page."""
