@@ -16,17 +16,21 @@ from benchmarks.json_lines import rows
 JOB = job_lists.Job("life/mnist.py --epochs 1", "life")
 ESTIMATE = {
     "verdict": "fits",
-    "peak": {"allocated_bytes": 7, "reserved_bytes": 10},
-    "needs": {
-        "comfortable_bytes": 10,
-        "process_bytes": 12,
-        "minimum_bytes": None,
-        "comfortable_range_bytes": None,
-        "assumed_range_bytes": None,
-        "timing_range_bytes": [10, 11],
-        "address_range_bytes": None,
-    },
-    "gpu": {"available_bytes": 100},
+    "ranks": [
+        {
+            "peak": {"allocated_bytes": 7, "reserved_bytes": 10},
+            "needs": {
+                "unconstrained_bytes": 10,
+                "process_bytes": 12,
+                "minimum_bytes": None,
+                "guessed_range_bytes": None,
+                "assumed_range_bytes": None,
+                "timing_range_bytes": [10, 11],
+                "address_range_bytes": None,
+            },
+            "available_bytes": 100,
+        }
+    ],
     "assumed": [{"how": "number", "file": "train.py", "line": 3}],
     "not_modelled": [{"library": "cudnn", "name": "x"}, {"library": "cudnn", "name": "x"}],
     "steps": 4,
@@ -158,8 +162,8 @@ def test_row_keeps_sizes_ranges_and_counts() -> None:
 
 
 def test_row_of_a_job_that_did_not_complete_has_no_peaks_but_the_error() -> None:
-    needs = {**ESTIMATE["needs"], "comfortable_bytes": None}
-    failed = {**ESTIMATE, "verdict": "job_failed", "needs": needs, "failure": {"message": "ValueError: x"}}
+    rank = {**ESTIMATE["ranks"][0], "needs": {**ESTIMATE["ranks"][0]["needs"], "unconstrained_bytes": None}}
+    failed = {**ESTIMATE, "verdict": "job_failed", "ranks": [rank], "failure": {"message": "ValueError: x"}}
     row = fields.result_row(failed, 1.5)
     assert (row["reserved_bytes"], row["allocated_bytes"], row["error"]) == (None, None, "ValueError: x")
 

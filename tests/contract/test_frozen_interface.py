@@ -28,7 +28,7 @@ OPTIONS = {
     *("values", "assume", "host_memory", "allow_writes", "save", "cwd", "env", "stdout", "on_progress", "on_notice"),
 }
 NAMES = {
-    *("Estimate", "Verdict", "__version__", "estimate", "open_recording", "report"),
+    *("Estimate", "Verdict", "__version__", "estimate", "estimate_recording", "open_recording"),
     *("Interrupted", "TraceError", "UnsupportedEnvironment", "UsageError", "VeritasEstError"),
 }
 

@@ -93,7 +93,7 @@ def test_a_moved_recording_gives_the_same_bytes_without_torch(
 def test_what_is_reported_twice_is_the_same(job: Callable[[str], Path], workspace: Path) -> None:
     job(MOVES)
     recording = api.record(["train.py"], gpu="h200", steps=1, save=workspace / "saved")
-    first, second = api.estimate_of(recording), api.report(workspace / "saved")
+    first, second = api.estimate_of(recording), api.estimate_recording(workspace / "saved")
     assert first.to_dict() == second.to_dict()
     assert first.needs.assumed_range_bytes == (5 << 30, 6 << 30)
     assert set(reporters()) >= {"terminal", "json"}
@@ -103,5 +103,5 @@ def test_a_run_that_left_no_trace_is_as_if_it_had_not_begun(job: Callable[[str],
     job(DOES_NOT_FIT)
     api.estimate(["train.py"], memory="8GiB", save=workspace / "saved")
     (workspace / "saved" / "runs" / "02-unlimited" / "trace.jsonl").unlink()
-    found = api.report(workspace / "saved")
+    found = api.estimate_recording(workspace / "saved")
     assert (found.verdict, found.needs.unconstrained_bytes, len(found.runs)) == ("does_not_fit", None, 1)

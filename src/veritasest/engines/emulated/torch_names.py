@@ -39,7 +39,7 @@ TORCH_NAMES: tuple[TorchName, ...] = (
     ),
     _steering("_C._dispatch_has_kernel_for_dispatch_key", "older", "finds operators without a CPU kernel", _ALL_VALUES),
     _steering("_C._construct_storage_from_data_pointer", "older", "makes a CPU tensor on device memory", _ALL_VALUES),
-    _steering("_C._current_graph_task_id", "older", "tells whether a backward pass runs", _ALL_VALUES),
+    _steering("_C._current_graph_task_id", "older", "whether a backward pass runs", _ALL_VALUES),
     _steering("_C._add_cached_tensor", "older", "hides our uses of gradients from autograd", _ALL_VALUES),
     _steering("_C._set_cached_tensors_enabled", "older", "switches the list of such tensors on", _ALL_VALUES),
     _steering("Tensor._cdata", "older", "the address of a tensor on that list", _ALL_VALUES),
