@@ -130,7 +130,7 @@ uint64_t vest_used_bytes(int device)
     return bytes;
 }
 
-uint64_t vest_outside_bytes(int device)
+uint64_t vest_overhead_bytes(int device)
 {
     pthread_mutex_lock(&vest_memory_lock);
     uint64_t bytes = vest_gpu()->context_bytes + overhead[device];

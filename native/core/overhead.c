@@ -46,7 +46,7 @@ bool vest_context_create(int device)
     return true;
 }
 
-void vest_launched(void)
+void vest_on_kernel_launch(void)
 {
     int device = vest_device();
     vest_issue();
@@ -63,7 +63,7 @@ void vest_launched(void)
     pthread_mutex_unlock(&vest_memory_lock);
 }
 
-bool vest_library_takes(struct vest_library *library, int device)
+bool vest_overhead_acquire(struct vest_library *library, int device)
 {
     vest_address_space_init();
     pthread_mutex_lock(&vest_memory_lock);
@@ -80,7 +80,7 @@ bool vest_library_takes(struct vest_library *library, int device)
     return fit;
 }
 
-void vest_library_gives(const struct vest_library *library, int device)
+void vest_overhead_release(const struct vest_library *library, int device)
 {
     pthread_mutex_lock(&vest_memory_lock);
     vest_budget_add_overhead(library->name, device, -(int64_t)library->handle_bytes);

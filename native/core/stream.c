@@ -26,7 +26,7 @@ static struct vest_library streams = {.name = "streams", .handle_bytes = FACT_VA
 
 struct vest_stream *vest_stream_create(int device, int priority, unsigned flags)
 {
-    if (!vest_library_takes(&streams, device))
+    if (!vest_overhead_acquire(&streams, device))
         return NULL;
     struct vest_stream *stream = calloc(1, sizeof *stream);
     if (!stream)
@@ -41,7 +41,7 @@ void vest_stream_destroy(struct vest_stream *stream)
 {
     if (!is_object(stream))
         return;
-    vest_library_gives(&streams, stream->device);
+    vest_overhead_release(&streams, stream->device);
     free(stream);
 }
 

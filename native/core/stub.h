@@ -18,7 +18,7 @@
     VEST_EXPORT int name(void);                                                                                        \
     VEST_EXPORT int name(void)                                                                                         \
     {                                                                                                                  \
-        vest_launched();                                                                                               \
+        vest_on_kernel_launch();                                                                                               \
         return 0;                                                                                                      \
     }
 

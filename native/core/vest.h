@@ -42,7 +42,7 @@ VEST_EXPORT void vest_memory_info(int device, uint64_t *free_bytes, uint64_t *to
 VEST_EXPORT uint64_t vest_used_bytes(int device);
 
 /* Called with every kernel launch. The first one on a device makes its context grow; see overhead.c. */
-VEST_EXPORT void vest_launched(void);
+VEST_EXPORT void vest_on_kernel_launch(void);
 
 /* Library overhead: device memory that a library holds and the job did not allocate. */
 struct vest_library {
@@ -52,9 +52,9 @@ struct vest_library {
     uint64_t first_addresses; /* how much of that affects the addresses of the job */
     bool known[VEST_MAX_DEVICES];
 };
-VEST_EXPORT bool vest_library_takes(struct vest_library *library, int device); /* false: no room */
-VEST_EXPORT void vest_library_gives(const struct vest_library *library, int device);
-VEST_EXPORT uint64_t vest_outside_bytes(int device);
+VEST_EXPORT bool vest_overhead_acquire(struct vest_library *library, int device); /* false: no room */
+VEST_EXPORT void vest_overhead_release(const struct vest_library *library, int device);
+VEST_EXPORT uint64_t vest_overhead_bytes(int device);
 
 /* The allocation or mapping that an address is in; false: it is not live device memory. */
 struct vest_extent {
@@ -137,7 +137,7 @@ VEST_EXPORT float vest_event_elapsed_ms(const struct vest_event *start, const st
 VEST_EXPORT void vest_stream_wait(struct vest_stream *stream, const struct vest_event *event);
 
 /* When work is complete: at once, or with the setting events=late when the host has waited for it; see order.c.
- * vest_issue: the calling thread put work into the stream that it used last; vest_launched() calls it. `caller`: the return
+ * vest_issue: the calling thread put work into the stream that it used last; vest_on_kernel_launch() calls it. `caller`: the return
  * address of the call that asks. */
 VEST_EXPORT void vest_use_stream(struct vest_stream *stream);
 VEST_EXPORT void vest_issue(void);

@@ -29,7 +29,7 @@ struct handle {
 
 static void *logger;
 
-static struct vest_library own_memory = {
+static struct vest_library overhead = {
     .name = "cublas",
     .handle_bytes = FACT_VALUE(CUBLAS_HANDLE),
     .first_bytes = FACT_VALUE(CUBLAS_CODE),
@@ -41,7 +41,7 @@ VEST_EXPORT int cublasCreate_v2(struct handle **out)
     if (!out)
         return INVALID_VALUE;
     int device = vest_device();
-    *out = vest_library_takes(&own_memory, device) ? calloc(1, sizeof **out) : NULL;
+    *out = vest_overhead_acquire(&overhead, device) ? calloc(1, sizeof **out) : NULL;
     if (!*out)
         return ALLOC_FAILED;
     (*out)->device = device;
@@ -52,7 +52,7 @@ VEST_EXPORT int cublasCreate_v2(struct handle **out)
 VEST_EXPORT int cublasDestroy_v2(struct handle *handle)
 {
     if (handle)
-        vest_library_gives(&own_memory, handle->device);
+        vest_overhead_release(&overhead, handle->device);
     free(handle);
     return SUCCESS;
 }

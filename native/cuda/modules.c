@@ -13,7 +13,7 @@ static int make_object(void **out)
 static int launch(stream_t stream)
 {
     vest_use_stream(stream);
-    vest_launched();
+    vest_on_kernel_launch();
     return SUCCESS;
 }
 

@@ -8,7 +8,7 @@ struct dim3 {
 static int launch(stream_t stream)
 {
     vest_use_stream(stream);
-    vest_launched();
+    vest_on_kernel_launch();
     return SUCCESS;
 }
 

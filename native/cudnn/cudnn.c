@@ -20,7 +20,7 @@ struct handle {
 };
 
 /* The machine code of plans is booked with the first handle. */
-static struct vest_library own_memory = {
+static struct vest_library overhead = {
     .name = "cudnn",
     .handle_bytes = FACT_VALUE(CUDNN_HANDLE),
     .first_bytes = FACT_VALUE(CUDNN_CODE),
@@ -56,7 +56,7 @@ uint64_t vest_cudnn_size(enum vest_fact fact, const char *name, bool unrecorded,
 VEST_EXPORT int cudnnCreate(struct handle **out)
 {
     int device = vest_device();
-    *out = vest_library_takes(&own_memory, device) ? calloc(1, sizeof **out) : NULL;
+    *out = vest_overhead_acquire(&overhead, device) ? calloc(1, sizeof **out) : NULL;
     if (!*out)
         return ALLOC_FAILED;
     (*out)->device = device;
@@ -66,7 +66,7 @@ VEST_EXPORT int cudnnCreate(struct handle **out)
 VEST_EXPORT int cudnnDestroy(struct handle *handle)
 {
     if (handle)
-        vest_library_gives(&own_memory, handle->device);
+        vest_overhead_release(&overhead, handle->device);
     free(handle);
     return SUCCESS;
 }

@@ -65,13 +65,13 @@ static struct plan *find(int handle)
     return handle > 0 && handle < capacity && plans[handle].used ? &plans[handle] : NULL;
 }
 
-static struct vest_library own_memory = {.name = "cufft", .first_bytes = FACT_VALUE(CUFFT_FIRST_PLAN)};
+static struct vest_library overhead = {.name = "cufft", .first_bytes = FACT_VALUE(CUFFT_FIRST_PLAN)};
 
 VEST_EXPORT int cufftCreate(int *handle)
 {
     if (!handle)
         return INVALID_VALUE;
-    if (!vest_library_takes(&own_memory, vest_device()))
+    if (!vest_overhead_acquire(&overhead, vest_device()))
         return ALLOC_FAILED;
     pthread_mutex_lock(&lock);
     int free_slot = 1;

@@ -36,14 +36,14 @@ struct handle {
     VEST_EXPORT int creator(void **out) { return create(out, sizeof(struct handle)); }                                 \
     VEST_EXPORT int destroyer(void *object) { return destroy(object); }
 
-static struct vest_library own_memory = {.name = "cusolver", .handle_bytes = FACT_VALUE(CUSOLVER_HANDLE)};
+static struct vest_library overhead = {.name = "cusolver", .handle_bytes = FACT_VALUE(CUSOLVER_HANDLE)};
 
 VEST_EXPORT int cusolverDnCreate(struct handle **out)
 {
     int device = vest_device();
     if (!out)
         return INVALID_VALUE;
-    if (!vest_library_takes(&own_memory, device))
+    if (!vest_overhead_acquire(&overhead, device))
         return ALLOC_FAILED;
     int status = create((void **)out, sizeof **out);
     if (status == SUCCESS)
@@ -54,7 +54,7 @@ VEST_EXPORT int cusolverDnCreate(struct handle **out)
 VEST_EXPORT int cusolverDnDestroy(struct handle *handle)
 {
     if (handle)
-        vest_library_gives(&own_memory, handle->device);
+        vest_overhead_release(&overhead, handle->device);
     return destroy(handle);
 }
 

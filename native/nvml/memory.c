@@ -62,7 +62,7 @@ static int count_processes(const void *handle, unsigned *count, const void *out)
 
 static unsigned long long process_bytes(const void *handle)
 {
-    return vest_outside_bytes(index_of(handle)) + vest_used_bytes(index_of(handle));
+    return vest_overhead_bytes(index_of(handle)) + vest_used_bytes(index_of(handle));
 }
 
 VEST_EXPORT int nvmlDeviceGetComputeRunningProcesses(void *handle, unsigned *count, struct process_v1 *out)

@@ -83,7 +83,7 @@ static void the_job_cannot_free_memory_of_the_context(void)
     assert(tail == b + 36 * MIB);
     vest_free(b);
     struct vest_library library = {.name = "cublas", .first_addresses = 36 * MIB};
-    assert(vest_library_takes(&library, 0)); /* no gap but this one has the size */
+    assert(vest_overhead_acquire(&library, 0)); /* no gap but this one has the size */
     assert(vest_used_bytes(0) == (60 + 28) * MIB);
     assert(!vest_free(b) && !vest_find(b, &extent));
     assert(vest_used_bytes(0) == (60 + 28) * MIB && MISUSES() == 1);
@@ -93,17 +93,17 @@ static void the_job_cannot_free_memory_of_the_context(void)
 static void launches_do_not_count_as_allocations(void)
 {
     void *a = vest_alloc(0, 2 * MIB);
-    vest_launched();
-    vest_launched();
+    vest_on_kernel_launch();
+    vest_on_kernel_launch();
     assert(vest_used_bytes(0) == 2 * MIB && logged("\"kind\":\"segment\"") == 1);
-    assert(vest_outside_bytes(0) == (527 + 92 + 2) * MIB && logged("\"kind\":\"library\"") == 1);
+    assert(vest_overhead_bytes(0) == (527 + 92 + 2) * MIB && logged("\"kind\":\"library\"") == 1);
     assert(vest_free(a));
 }
 
 static void a_smaller_gpu_keeps_local_memory_for_fewer_threads(void)
 {
-    vest_launched();
-    assert(vest_outside_bytes(0) == (100 + 14 + 2) * MIB); /* 92 MiB x (40 x 1024) / (132 x 2048) = 13.9 */
+    vest_on_kernel_launch();
+    assert(vest_overhead_bytes(0) == (100 + 14 + 2) * MIB); /* 92 MiB x (40 x 1024) / (132 x 2048) = 13.9 */
     assert(logged("\"library\":\"kernels\",\"device\":0,\"bytes\":16777216,\"libraries_bytes\":16777216") == 1);
 }
 
@@ -112,16 +112,16 @@ static void library_overhead_reduces_what_the_job_can_allocate(void)
     uint64_t free_bytes, total_bytes;
     struct vest_library cublas = {.name = "cublas", .handle_bytes = 64 * MIB};
     struct vest_library cudnn = {.name = "cudnn", .handle_bytes = 64 * MIB}, byte = {.name = "cudnn", .handle_bytes = 1};
-    assert(vest_library_takes(&cublas, 0) && vest_outside_bytes(0) == 164 * MIB);
-    assert(vest_outside_bytes(1) == 100 * MIB && vest_used_bytes(0) == 0);
+    assert(vest_overhead_acquire(&cublas, 0) && vest_overhead_bytes(0) == 164 * MIB);
+    assert(vest_overhead_bytes(1) == 100 * MIB && vest_used_bytes(0) == 0);
     vest_memory_info(0, &free_bytes, &total_bytes);
     assert(total_bytes == 1000 * MIB && free_bytes == (1000 - 164) * MIB);
     assert(!vest_alloc(0, 838 * MIB));
     void *all = vest_alloc(0, 836 * MIB);
-    assert(all && !vest_library_takes(&byte, 0));
+    assert(all && !vest_overhead_acquire(&byte, 0));
     assert(logged("\"owner\":\"job\",\"device\":0,\"bytes\":878706688,") == 1 && logged("\"owner\":\"cudnn\"") == 1);
-    vest_library_gives(&cublas, 0);
-    assert(vest_library_takes(&cudnn, 0) && !vest_library_takes(&byte, 0));
+    vest_overhead_release(&cublas, 0);
+    assert(vest_overhead_acquire(&cudnn, 0) && !vest_overhead_acquire(&byte, 0));
     assert(vest_free(all));
 }
 
@@ -129,19 +129,19 @@ static void the_first_handles_overhead_counts_once_per_device_also_after_a_refus
 {
     struct vest_library library = {.name = "cufft", .handle_bytes = 2 * MIB, .first_bytes = 8 * MIB};
     void *all = vest_alloc(0, 900 * MIB);
-    assert(all && !vest_library_takes(&library, 0) && vest_outside_bytes(0) == 100 * MIB);
+    assert(all && !vest_overhead_acquire(&library, 0) && vest_overhead_bytes(0) == 100 * MIB);
     assert(vest_free(all));
-    assert(vest_library_takes(&library, 0) && vest_outside_bytes(0) == 110 * MIB);
-    assert(vest_library_takes(&library, 0) && vest_outside_bytes(0) == 112 * MIB);
-    assert(vest_library_takes(&library, 1) && vest_outside_bytes(1) == 110 * MIB);
-    vest_library_gives(&library, 0);
-    assert(vest_outside_bytes(0) == 110 * MIB);
+    assert(vest_overhead_acquire(&library, 0) && vest_overhead_bytes(0) == 110 * MIB);
+    assert(vest_overhead_acquire(&library, 0) && vest_overhead_bytes(0) == 112 * MIB);
+    assert(vest_overhead_acquire(&library, 1) && vest_overhead_bytes(1) == 110 * MIB);
+    vest_overhead_release(&library, 0);
+    assert(vest_overhead_bytes(0) == 110 * MIB);
 }
 
 static void a_limit_on_allocations_is_not_lowered_while_the_device_has_room(void)
 {
     struct vest_library cublas = {.name = "cublas", .handle_bytes = 64 * MIB};
-    assert(vest_library_takes(&cublas, 0));
+    assert(vest_overhead_acquire(&cublas, 0));
     void *a = vest_alloc(0, 10 * MIB);
     assert(a && !vest_alloc(0, 1));
     assert(vest_free(a));

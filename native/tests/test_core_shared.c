@@ -92,7 +92,7 @@ static void processes_compete_for_one_device(void)
 static void use_kernels(void)
 {
     take_400();
-    vest_launched();
+    vest_on_kernel_launch();
 }
 
 static void what_libraries_of_others_hold_counts(void)
@@ -103,8 +103,8 @@ static void what_libraries_of_others_hold_counts(void)
     uint64_t others = (100 + 400 + 92 + 2) * MIB; /* a first launch brings 92 + 2 MiB on an H200 */
     void *a = vest_alloc(0, 300 * MIB);
     assert(a && free_bytes() == 1000 * MIB - others - 400 * MIB); /* 6 MiB are left */
-    assert(!vest_library_takes(&library, 0) && logged("\"owner\":\"test\"") == 1);
-    assert(end(child) == 0 && vest_library_takes(&library, 0));
+    assert(!vest_overhead_acquire(&library, 0) && logged("\"owner\":\"test\"") == 1);
+    assert(end(child) == 0 && vest_overhead_acquire(&library, 0));
     assert(vest_free(a));
     remove_shared_file();
 }
@@ -245,7 +245,7 @@ static void more_processes_than_slots_are_recorded_as_our_own_error(void)
     make_shared_file();
     struct child children[SLOTS];
     for (int i = 0; i < SLOTS; i++)
-        children[i] = start((void (*)(void))vest_launched);
+        children[i] = start((void (*)(void))vest_on_kernel_launch);
     void *a = vest_alloc(0, 2 * MIB);
     assert(a && logged("\"kind\":\"own_error\"") == 1 && vest_free(a));
     for (int i = 0; i < SLOTS; i++)

@@ -56,7 +56,7 @@ static void use_the_rest(int device)
 static void use_everything(int device, int mark)
 {
     assert(vest_set_device(device) && vest_device() == device);
-    vest_launched();
+    vest_on_kernel_launch();
     use_memory(device, mark);
     use_virtual_memory(device);
     use_the_rest(device);

@@ -30,7 +30,7 @@ static void nvml_agrees_with_the_core(void *library)
     processes = 4;
     assert(find(library, "nvmlDeviceGetComputeRunningProcesses_v3")(device, &processes, process) == 0);
     assert(processes == 1 && process[0].pid == (unsigned)getpid());
-    assert(process[0].used_bytes == vest_outside_bytes(0) + vest_used_bytes(0));
+    assert(process[0].used_bytes == vest_overhead_bytes(0) + vest_used_bytes(0));
     assert(find(library, "nvmlDeviceGetUUID")(device, text, 96u) == 0 && strncmp(text, "GPU-", 4) == 0);
     assert(find(library, "nvmlDeviceGetHandleByUUID")(text, &same) == 0 && same == device);
     vest_pci_bus_id(0, text, sizeof text);
