@@ -1,9 +1,9 @@
 /* Keeps the real libraries out: a loader audit module (LD_AUDIT, see rtld-audit(7)).
  *
- * The stand-ins are preloaded under the real libraries' names, which satisfies every dependency by name. But PyTorch also
- * opens the real files by their full path when it is imported. They would do no harm, being searched after the
- * stand-ins, but cost over 200 MB of the host's memory; and on a machine with a driver nothing should open it. So a path
- * whose last part is the name of a preloaded stand-in is replaced by the stand-in's.
+ * The stand-ins are preloaded under the real libraries' names, which satisfies every dependency by name. But PyTorch
+ * also opens the real files by their full path when it is imported. They would do no harm, being searched after the
+ * stand-ins, but cost over 200 MB of the host's memory; and on a machine with a driver nothing should open it. So a
+ * path whose last part is the name of a preloaded stand-in is replaced by the stand-in's.
  *
  * Where the interposer (files/) protects the user's files, a library that the job has compiled is in the layer.
  */

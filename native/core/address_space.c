@@ -4,8 +4,8 @@
  * the process's mappings logged at every cudaMalloc (benchmarks/workspaces/log_addresses.c): the driver takes ranges of
  * whole 32 MiB from the process's own address space, each from the highest hole that holds it with its alignment, and
  * places an allocation at the lowest address where a gap in its ranges is large enough; an empty range is unmapped. All
- * sizes are multiples of 2 MiB. The ranges here come from the same address space in the same way, so they fall among the
- * job's own mappings as they do on the GPU.
+ * sizes are multiples of 2 MiB. The ranges here come from the same address space in the same way, so they fall among
+ * the job's own mappings as they do on the GPU.
  *
  * A range is host memory that is mapped but not backed until it is written (content.c).
  */

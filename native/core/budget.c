@@ -1,5 +1,5 @@
-/* The limit on device memory, and what counts against it: the job's allocations, the CUDA context, and what libraries and
- * kernels hold in addition. Other processes of the run use the same device; shared.c knows how much.
+/* The limit on device memory, and what counts against it: the job's allocations, the CUDA context, and what libraries
+ * and kernels hold in addition. Other processes of the run use the same device; shared.c knows how much.
  */
 #include "budget.h"
 #include "vest.h"
@@ -59,8 +59,8 @@ void vest_budget_cancel(int device, uint64_t bytes)
     vest_shared_end(device, ours(device));
 }
 
-/* Recorded before other processes can have the memory, as an allocation is recorded after it: whoever adds up the records
- * of several processes never finds more than the device has. */
+/* Recorded before other processes can have the memory, as an allocation is recorded after it: whoever adds up the
+ * records of several processes never finds more than the device has. */
 void vest_budget_release(int device, uint64_t bytes, uintptr_t address)
 {
     vest_log_segment("free", device, bytes, address, used[device] - bytes);

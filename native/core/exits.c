@@ -1,7 +1,7 @@
 /* How the processes that use the device end: by exit() or _exit(), with which code, or killed by another of the run.
  *
- * Nothing else records it: a worker's parent need not look at its exit code, and multiprocessing ends its forked children
- * by os._exit(), past Python's own exit handlers. A process without such a record was ended by a signal.
+ * Nothing else records it: a worker's parent need not look at its exit code, and multiprocessing ends its forked
+ * children by os._exit(), past Python's own exit handlers. A process without such a record was ended by a signal.
  */
 #include "memory.h"
 #include "vest.h"

@@ -1,17 +1,18 @@
 /* When the host finds work complete.
  *
- * By default every event is complete at once, as on a GPU under CUDA_LAUNCH_BLOCKING=1. Without that the host runs ahead of
- * the device, and PyTorch's allocator gets a block that other streams have used (record_stream) back only when it finds
- * the events complete that it recorded at the free. With the setting events=late they are complete as late as they can be:
- * when the host has waited for them. It waits when it synchronises, and when a stream's queue is full.
+ * By default every event is complete at once, as on a GPU under CUDA_LAUNCH_BLOCKING=1. Without that the host runs
+ * ahead of the device, and PyTorch's allocator gets a block that other streams have used (record_stream) back only when
+ * it finds the events complete that it recorded at the free. With the setting events=late they are complete as late as
+ * they can be: when the host has waited for them. It waits when it synchronises, and when a stream's queue is full.
  *
- * Each stream with work is a lane, and its work is numbered. An event is a lane and a number. That work n of a lane is done
- * means that all before it is, and every event that the lane was to wait for until then. Kernels that were issued earlier, in
- * any lane, are done by then: the device begins with what it got first. That is not true of transfers from and to the host
- * and between GPUs, which have their own engines and buses: a lane with any of them is ordered by events alone.
+ * Each stream with work is a lane, and its work is numbered. An event is a lane and a number. That work n of a lane is
+ * done means that all before it is, and every event that the lane was to wait for until then. Kernels that were issued
+ * earlier, in any lane, are done by then: the device begins with what it got first. That is not true of transfers from
+ * and to the host and between GPUs, which have their own engines and buses: a lane with any of them is ordered by
+ * events alone.
  *
- * Known limitations: streams that synchronise with the legacy default stream share its lane, so two of them are also ordered
- * with each other. Library calls count as one launch each, on the stream that their thread used last.
+ * Known limitations: streams that synchronise with the legacy default stream share its lane, so two of them are also
+ * ordered with each other. Library calls count as one launch each, on the stream that their thread used last.
  */
 #define _GNU_SOURCE /* dladdr */
 #include "memory.h"

@@ -1,7 +1,7 @@
 /* The device's default memory pool (cudaMallocAsync): blocks of 512 bytes' multiples, best fit, cut from chunks.
  *
- * Known limitation: the real pool's growth and reuse rules are not published; chunks of 32 MiB and best fit are a guess,
- * so a job that allocates this way says so in its estimate.
+ * Known limitation: the real pool's growth and reuse rules are not published; chunks of 32 MiB and best fit are a
+ * guess, so a job that allocates this way says so in its estimate.
  */
 #include "memory.h"
 #include "vest.h"

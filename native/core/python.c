@@ -2,8 +2,8 @@
  *
  * The agent comes as a `sitecustomize` module on PYTHONPATH, which `python -I`, `-E` and `-S` do not look at, nor does
  * every program that embeds Python. The stand-ins are preloaded in any case. When PyTorch's GPU code is loaded, in the
- * middle of `import torch`, they ask the interpreter for a pending call: its main thread makes it between two instructions
- * of Python, and the agent waits for the end of the import as usual.
+ * middle of `import torch`, they ask the interpreter for a pending call: its main thread makes it between two
+ * instructions of Python, and the agent waits for the end of the import as usual.
  *
  * An audit hook added before the interpreter is initialised is no alternative: Python 3.9 to 3.13 abort at exit if the
  * allocator changes in between (`-X dev`, PYTHONMALLOC=debug).

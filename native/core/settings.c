@@ -115,7 +115,8 @@ static char *read_string(char **at)
             *out++ = *from++;
             continue;
         }
-        const char *letters = "\"\\/bfnrt", *meant = "\"\\/\b\f\n\r\t", *letter = from[1] ? strchr(letters, from[1]) : NULL;
+        const char *letters = "\"\\/bfnrt", *meant = "\"\\/\b\f\n\r\t";
+        const char *letter = from[1] ? strchr(letters, from[1]) : NULL;
         if (from[1] == 'u') {
             from = read_unicode(from + 2, &out);
         } else if (letter) {

@@ -1,12 +1,12 @@
-/* A file that all processes of a run share: how much device memory each of them holds, so that they compete for it as they
- * would on the GPU.
+/* A file that all processes of a run share: how much device memory each of them holds, so that they compete for it as
+ * they would on the GPU.
  *
- * The engine makes the file (setting `books`) and reads it; every process that uses the device maps it and owns one slot.
- * Any process may be killed at any instruction: a slot has its owner's numbers only, the lock names its owner, and both are
- * reclaimed from a process that no longer exists. Without the file a process is alone.
+ * The engine makes the file (setting `books`) and reads it; every process that uses the device maps it and owns one
+ * slot. Any process may be killed at any instruction: a slot has its owner's numbers only, the lock names its owner,
+ * and both are reclaimed from a process that no longer exists. Without the file a process is alone.
  *
- * Known limitations: processes in different PID namespaces do not see whether the others live; cudaIpc memory is counted
- * where it was allocated.
+ * Known limitations: processes in different PID namespaces do not see whether the others live; cudaIpc memory is
+ * counted where it was allocated.
  */
 #include "memory.h"
 #include "settings.h"
@@ -84,8 +84,8 @@ static bool look_up(uint64_t process, char *state, long *threads, uint64_t *star
     /* The name, in parentheses, may hold anything. Fields 3, 20 and 22 follow. */
     const char *rest = strrchr(text, ')');
     unsigned long long start = 0;
-    if (!rest || sscanf(rest + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld %*s %llu", state,
-                        threads, &start) != 3)
+    const char *format = " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld %*s %llu";
+    if (!rest || sscanf(rest + 1, format, state, threads, &start) != 3)
         *state = '?';
     *started = start;
     return true;
@@ -135,8 +135,8 @@ static uint64_t taken_slots(void)
     return slots < capacity ? slots : capacity;
 }
 
-/* Frees the slots of processes that have ended. One that is not ours, yet has our process id, belonged to the program that
- * this process ran before exec(). Called with the lock held. */
+/* Frees the slots of processes that have ended. One that is not ours, yet has our process id, belonged to the program
+ * that this process ran before exec(). Called with the lock held. */
 static bool reclaim(void)
 {
     bool any = false;

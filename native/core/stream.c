@@ -87,8 +87,8 @@ void vest_event_record(struct vest_event *event, struct vest_stream *stream)
     pthread_mutex_unlock(&vest_stream_lock);
 }
 
-/* In whole steps of 10 ms, at least one: work that does nothing then always takes the same time, so that a choice by time
- * (cudnn.benchmark, autotuners) falls on the first candidate, run after run. */
+/* In whole steps of 10 ms, at least one: work that does nothing then always takes the same time, so that a choice by
+ * time (cudnn.benchmark, autotuners) falls on the first candidate, run after run. */
 float vest_event_elapsed_ms(const struct vest_event *start, const struct vest_event *end)
 {
     const double step_ms = 10;

@@ -9,7 +9,7 @@
 #include "vest.h"
 
 /* Computes into device memory only, or sets something that no answer depends on: success, nothing to do. */
-#define VEST_NOOP(name)                                                                                             \
+#define VEST_NOOP(name)                                                                                                \
     VEST_EXPORT int name(void);                                                                                        \
     VEST_EXPORT int name(void) { return 0; }
 
@@ -18,12 +18,12 @@
     VEST_EXPORT int name(void);                                                                                        \
     VEST_EXPORT int name(void)                                                                                         \
     {                                                                                                                  \
-        vest_on_kernel_launch();                                                                                               \
+        vest_on_kernel_launch();                                                                                       \
         return 0;                                                                                                      \
     }
 
 /* Known by name alone. Never a silent success: recorded, and refused with the library's own "not supported" status. */
-#define VEST_UNSUPPORTED(name)                                                                                             \
+#define VEST_UNSUPPORTED(name)                                                                                         \
     VEST_EXPORT int name(void);                                                                                        \
     VEST_EXPORT int name(void)                                                                                         \
     {                                                                                                                  \

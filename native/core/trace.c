@@ -1,5 +1,5 @@
-/* Writes the trace: whole lines, appended with one write() each, so that several processes can share the file and a killed
- * job leaves it readable. */
+/* Writes the trace: whole lines, appended with one write() each, so that several processes can share the file and a
+ * killed job leaves it readable. */
 #include "memory.h"
 #include "settings.h"
 #include "vest.h"

@@ -23,7 +23,7 @@ struct vest_gpu {
     int driver;              /* CUDA version the driver speaks, 13000 */
     uint64_t total_bytes;    /* what the driver calls total memory */
     uint64_t context_bytes;  /* of the CUDA context before the first allocation */
-    uint64_t limit_bytes;    /* for the allocations of all processes together, if contexts and libraries leave that much;
+    uint64_t limit_bytes;    /* for the allocations of all processes, if contexts and libraries leave that much;
                               * UINT64_MAX: no limit */
     int clock_khz, memory_clock_khz, bus_bits, l2_bytes;
     int shared_sm_bytes, shared_optin_bytes, regs_sm, threads_sm, blocks_sm;
@@ -78,21 +78,22 @@ VEST_EXPORT struct vest_physical *vest_mapped_at(const void *address);
 /* Contents. Device memory is host memory that is mapped lazily, so small copies and fills are real; see content.c. */
 VEST_EXPORT bool vest_is_device(const void *address);
 VEST_EXPORT void vest_copy(void *to, const void *from, size_t bytes);
-/* A copy that a collective makes, which is not an operator of PyTorch's. The callback is called after it, without any of our
- * locks held. */
+/* A copy that a collective makes, which is not an operator of PyTorch's. The callback is called after it, without any
+ * of our locks held. */
 typedef void vest_move_callback(const void *to, const void *from, uint64_t bytes);
 VEST_EXPORT void vest_move(void *to, const void *from, size_t bytes);
 VEST_EXPORT void vest_watch_moves(vest_move_callback *callback);
 VEST_EXPORT void vest_fill(void *to, const void *pattern, size_t pattern_bytes, size_t count);
 
-/* For the agent, which computes values on the CPU in device memory. It claims the bytes that it is about to write; false:
- * not live device memory, or more than the host may back. The limit, once set, applies to copies and claims alike. */
+/* For the agent, which computes values on the CPU in device memory. It claims the bytes that it is about to write;
+ * false: not live device memory, or more than the host may back. The limit, once set, applies to copies and claims
+ * alike. */
 VEST_EXPORT bool vest_claim(void *to, size_t bytes);
 VEST_EXPORT void vest_content_limit(uint64_t bytes);
 VEST_EXPORT uint64_t vest_content_bytes(void);
 
-/* While on, what the calling thread copies to the device is not kept: it reads as zeros. For data that is never read, such
- * as a model's weights, so that the host's memory is left for data that is. */
+/* While on, what the calling thread copies to the device is not kept: it reads as zeros. For data that is never read,
+ * such as a model's weights, so that the host's memory is left for data that is. */
 VEST_EXPORT void vest_drop_copies(bool on);
 
 /* While on, the calling thread reads `value` wherever it copies one number (up to 8 bytes) from the device: the count
@@ -137,8 +138,8 @@ VEST_EXPORT float vest_event_elapsed_ms(const struct vest_event *start, const st
 VEST_EXPORT void vest_stream_wait(struct vest_stream *stream, const struct vest_event *event);
 
 /* When work is complete: at once, or with the setting events=late when the host has waited for it; see order.c.
- * vest_issue: the calling thread put work into the stream that it used last; vest_on_kernel_launch() calls it. `caller`: the return
- * address of the call that asks. */
+ * vest_issue: the calling thread put work into the stream that it used last; vest_on_kernel_launch() calls it.
+ * `caller`: the return address of the call that asks. */
 VEST_EXPORT void vest_use_stream(struct vest_stream *stream);
 VEST_EXPORT void vest_issue(void);
 VEST_EXPORT void vest_issue_transfer(struct vest_stream *stream); /* over a bus: to or from the host or another GPU */
@@ -157,7 +158,8 @@ VEST_EXPORT bool vest_capture_end(struct vest_stream *stream);
 
 /* The trace: one JSON object per line, appended to the file that the setting `trace` names. */
 VEST_EXPORT void vest_log_segment(const char *op, int device, uint64_t bytes, uintptr_t address, uint64_t used_bytes);
-VEST_EXPORT void vest_log_refused(const char *owner, int device, uint64_t bytes, uint64_t used_bytes, uint64_t limit_bytes);
+VEST_EXPORT void vest_log_refused(const char *owner, int device, uint64_t bytes, uint64_t used_bytes,
+                                  uint64_t limit_bytes);
 VEST_EXPORT void vest_log_library(const char *library, int device, int64_t bytes, uint64_t libraries_bytes);
 /* The library was given memory of PyTorch's own that it keeps (cublasSetWorkspace). */
 VEST_EXPORT void vest_log_workspace(const char *library, const void *address, uint64_t bytes);
@@ -170,8 +172,8 @@ VEST_EXPORT void vest_log_gone(int process);
 VEST_EXPORT void vest_log_killed(int process, int number);
 VEST_EXPORT void vest_log_own_error(const char *where, const char *message);
 
-/* Records, once per name, that the estimate depends on something that is not modelled. `how` is "refused", "guessed", or, for a size
- * somewhere between two others (see vest_guess), "bounded" or "bounded above". */
+/* Records, once per name, that the estimate depends on something that is not modelled. `how` is "refused", "guessed",
+ * or, for a size somewhere between two others (see vest_guess), "bounded" or "bounded above". */
 VEST_EXPORT void vest_log_unmodelled(const char *library, const char *name, const char *how);
 
 /* Lets the agent record it instead, with the line of the user's code. Called without any of our locks held. */
@@ -181,8 +183,8 @@ VEST_EXPORT void vest_watch_unmodelled(vest_unmodelled_callback *callback);
 /* PyTorch's GPU code is being loaded: starts the agent in this process's Python soon, unless it is running. */
 VEST_EXPORT void vest_start_agent(void);
 
-/* A size that is a guess: `bytes`, or one of its bounds in a run that shows what depends on it (setting `guesses`, "low" or
- * "high"). Recorded as "bounded", or "bounded above" when it is its own lower bound. */
+/* A size that is a guess: `bytes`, or one of its bounds in a run that shows what depends on it (setting `guesses`,
+ * "low" or "high"). Recorded as "bounded", or "bounded above" when it is its own lower bound. */
 struct vest_bounds {
     uint64_t low, bytes, high;
 };

@@ -1,5 +1,5 @@
-/* Virtual memory management (cuMemCreate, cuMemMap...), as expandable segments use it: physical memory counts against the
- * budget, reserved addresses do not. */
+/* Virtual memory management (cuMemCreate, cuMemMap...), as expandable segments use it: physical memory counts against
+ * the budget, reserved addresses do not. */
 #include "address_space.h"
 #include "budget.h"
 #include "round.h"

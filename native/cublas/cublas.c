@@ -1,7 +1,8 @@
 /* cuBLAS: matrix products do nothing, handles remember what was set on them.
  *
- * Results that cuBLAS would write to host memory (dot products, norms, indices) are zeros: the values were never computed.
- * What happens to device memory is left undone. Signatures are written with void pointers where the type says nothing.
+ * Results that cuBLAS would write to host memory (dot products, norms, indices) are zeros: the values were never
+ * computed. What happens to device memory is left undone. Signatures are written with void pointers where the type says
+ * nothing.
  */
 #define VEST_LIBRARY "cublas"
 #define VEST_REFUSAL 15 /* CUBLAS_STATUS_NOT_SUPPORTED */
@@ -313,8 +314,8 @@ ROTG(cublasZrotg_v2, 8, 16)
 ROTMG(cublasSrotmg_v2, 5 * 4)
 ROTMG(cublasDrotmg_v2, 5 * 8)
 
-/* Batched factorisations. `info` of LU and the inverses is an array on the device, one int a matrix, and says "no error";
- * the others report argument errors through one int on the host. */
+/* Batched factorisations. `info` of LU and the inverses is an array on the device, one int a matrix, and says "no
+ * error"; the others report argument errors through one int on the host. */
 static int no_error(int *info, int count)
 {
     static const int zero = 0;

@@ -1,10 +1,10 @@
 /* cuBLASLt: descriptors that remember, and one algorithm that needs no workspace.
  *
- * Callers may keep descriptors in memory of their own (the *Init_internal entry points), so every attribute has its place
- * inside the published size of the descriptor: 256 bytes for a product, 64 for the others.
+ * Callers may keep descriptors in memory of their own (the *Init_internal entry points), so every attribute has its
+ * place inside the published size of the descriptor: 256 bytes for a product, 64 for the others.
  *
- * The real heuristic may pick an algorithm that uses part of the workspace offered. PyTorch allocates what it offers, not
- * what is picked: CUBLASLT_WORKSPACE in facts.def holds on every GPU.
+ * The real heuristic may pick an algorithm that uses part of the workspace offered. PyTorch allocates what it offers,
+ * not what is picked: CUBLASLT_WORKSPACE in facts.def holds on every GPU.
  */
 #define VEST_LIBRARY "cublasLt"
 #define VEST_REFUSAL 15 /* CUBLAS_STATUS_NOT_SUPPORTED */

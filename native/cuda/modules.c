@@ -30,7 +30,10 @@ struct launch_configuration {
     stream_t stream;
 };
 
-VEST_EXPORT int cuLaunchKernelEx(const struct launch_configuration *configuration) { return launch(configuration->stream); }
+VEST_EXPORT int cuLaunchKernelEx(const struct launch_configuration *configuration)
+{
+    return launch(configuration->stream);
+}
 
 VEST_EXPORT int cuGraphLaunch(void *exec, stream_t stream)
 {
@@ -101,7 +104,8 @@ VEST_EXPORT int cuFuncGetName(const char **name, void *function)
 VEST_EXPORT int cuFuncGetAttribute(int *value, int attribute, void *function)
 {
     (void)function;
-    const int known[] = {1024, 0, 0, 0, 32, vest_gpu()->binary, vest_gpu()->binary, 0, vest_gpu()->shared_optin_bytes, -1};
+    const struct vest_gpu *gpu = vest_gpu();
+    const int known[] = {1024, 0, 0, 0, 32, gpu->binary, gpu->binary, 0, gpu->shared_optin_bytes, -1};
     *value = attribute >= 0 && attribute < (int)(sizeof known / sizeof *known) ? known[attribute] : 0;
     return SUCCESS;
 }
@@ -119,7 +123,8 @@ VEST_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *f
     return SUCCESS;
 }
 
-VEST_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *function, int threads, size_t shared)
+VEST_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *function, int threads,
+                                                                     size_t shared)
 {
     return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared);
 }

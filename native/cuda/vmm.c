@@ -10,7 +10,8 @@ VEST_EXPORT int cuMemGetAllocationGranularity(size_t *bytes, const void *propert
     return SUCCESS;
 }
 
-VEST_EXPORT int cuMemAddressReserve(address_t *out, size_t bytes, size_t alignment, address_t hint, unsigned long long flags)
+VEST_EXPORT int cuMemAddressReserve(address_t *out, size_t bytes, size_t alignment, address_t hint,
+                                    unsigned long long flags)
 {
     (void)hint, (void)flags;
     *out = (uintptr_t)vest_reserve(bytes, alignment);
@@ -43,7 +44,8 @@ VEST_EXPORT int cuMemRelease(struct vest_physical *memory)
     return memory && vest_physical_release(memory) ? SUCCESS : INVALID_VALUE;
 }
 
-VEST_EXPORT int cuMemMap(address_t address, size_t bytes, size_t offset, struct vest_physical *memory, unsigned long long flags)
+VEST_EXPORT int cuMemMap(address_t address, size_t bytes, size_t offset, struct vest_physical *memory,
+                         unsigned long long flags)
 {
     (void)offset, (void)flags;
     return vest_map(pointer(address), bytes, memory) ? SUCCESS : INVALID_VALUE;

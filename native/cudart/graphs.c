@@ -113,7 +113,10 @@ VEST_EXPORT int cudaGraphGetNodes(void *graph, void **nodes, size_t *count)
     return SUCCESS;
 }
 
-VEST_EXPORT int cudaGraphGetRootNodes(void *graph, void **nodes, size_t *count) { return cudaGraphGetNodes(graph, nodes, count); }
+VEST_EXPORT int cudaGraphGetRootNodes(void *graph, void **nodes, size_t *count)
+{
+    return cudaGraphGetNodes(graph, nodes, count);
+}
 
 static int no_neighbours(size_t *count)
 {

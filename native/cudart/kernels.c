@@ -41,7 +41,8 @@ VEST_EXPORT int cudaFuncGetName(const char **name, const void *function)
     return SUCCESS;
 }
 
-VEST_EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int threads, size_t shared)
+VEST_EXPORT int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int threads,
+                                                              size_t shared)
 {
     (void)function;
     *blocks = vest_occupancy(threads, shared);

@@ -12,8 +12,8 @@ static int launch(stream_t stream)
     return SUCCESS;
 }
 
-VEST_EXPORT int cudaLaunchKernel(const void *function, struct dim3 grid, struct dim3 block, void **arguments, size_t shared,
-                                 stream_t stream)
+VEST_EXPORT int cudaLaunchKernel(const void *function, struct dim3 grid, struct dim3 block, void **arguments,
+                                 size_t shared, stream_t stream)
 {
     (void)function, (void)grid, (void)block, (void)arguments, (void)shared;
     return launch(stream);
@@ -26,7 +26,10 @@ struct launch_configuration {
     stream_t stream;
 };
 
-VEST_EXPORT int cudaLaunchKernelExC(const struct launch_configuration *configuration) { return launch(configuration->stream); }
+VEST_EXPORT int cudaLaunchKernelExC(const struct launch_configuration *configuration)
+{
+    return launch(configuration->stream);
+}
 
 VEST_EXPORT int cudaGraphLaunch(void *exec, stream_t stream)
 {

@@ -49,7 +49,10 @@ VEST_EXPORT int cudaHostAlloc(void **out, size_t bytes, unsigned flags)
 }
 
 VEST_EXPORT int cudaMallocHost(void **out, size_t bytes) { return cudaHostAlloc(out, bytes, 0); }
-VEST_EXPORT int cudaFreeHost(void *address) { return !address || vest_host_free(address) ? SUCCESS : fail(INVALID_VALUE); }
+VEST_EXPORT int cudaFreeHost(void *address)
+{
+    return !address || vest_host_free(address) ? SUCCESS : fail(INVALID_VALUE);
+}
 
 VEST_EXPORT int cudaHostRegister(void *address, size_t bytes, unsigned flags)
 {
@@ -57,7 +60,10 @@ VEST_EXPORT int cudaHostRegister(void *address, size_t bytes, unsigned flags)
     return vest_host_register(address, bytes) ? SUCCESS : fail(INVALID_VALUE);
 }
 
-VEST_EXPORT int cudaHostUnregister(void *address) { return vest_host_unregister(address) ? SUCCESS : fail(INVALID_VALUE); }
+VEST_EXPORT int cudaHostUnregister(void *address)
+{
+    return vest_host_unregister(address) ? SUCCESS : fail(INVALID_VALUE);
+}
 
 VEST_EXPORT int cudaHostGetDevicePointer(void **out, void *address, unsigned flags)
 {

@@ -64,7 +64,7 @@ VEST_EXPORT int cudaMemPoolSetAttribute(void *pool, int which, void *value)
     int device = pool_device(pool);
     if (which == cudaMemPoolAttrReleaseThreshold)
         release_threshold[device] = *(uint64_t *)value;
-    else if (which == cudaMemPoolAttrReservedMemHigh) /* zero is the only value allowed: the high-water mark starts again */
+    else if (which == cudaMemPoolAttrReservedMemHigh) /* to zero: the mark starts again */
         vest_pool_reset_high(device, VEST_POOL_RESERVED_HIGH);
     else if (which == cudaMemPoolAttrUsedMemHigh)
         vest_pool_reset_high(device, VEST_POOL_USED_HIGH);

@@ -36,7 +36,8 @@ struct device_properties {
 #if VEST_CUDA_MAJOR < 13
     int texture_1d_linear;
 #endif
-    int texture_2d[2], texture_2d_mipmap[2], texture_2d_linear[3], texture_2d_gather[2], texture_3d[3], texture_3d_alt[3];
+    int texture_2d[2], texture_2d_mipmap[2], texture_2d_linear[3], texture_2d_gather[2];
+    int texture_3d[3], texture_3d_alt[3];
     int cubemap, layered_1d[2], layered_2d[3], cubemap_layered[2];
     int surface_1d, surface_2d[2], surface_3d[3], surface_1d_layered[2], surface_2d_layered[3], surface_cubemap[3];
     size_t surface_alignment;

@@ -5,7 +5,11 @@
 #define FAILED(status) fail(status)
 #include "stream_calls.h"
 
-VEST_EXPORT int cudaStreamCreateWithFlags(stream_t *out, unsigned flags) { return cudaStreamCreateWithPriority(out, flags, 0); }
+VEST_EXPORT int cudaStreamCreateWithFlags(stream_t *out, unsigned flags)
+{
+    return cudaStreamCreateWithPriority(out, flags, 0);
+}
+
 VEST_EXPORT int cudaStreamCreate(stream_t *out) { return cudaStreamCreateWithPriority(out, 0, 0); }
 
 VEST_EXPORT int cudaStreamGetDevice(stream_t stream, int *device)
@@ -14,7 +18,8 @@ VEST_EXPORT int cudaStreamGetDevice(stream_t stream, int *device)
     return SUCCESS;
 }
 
-VEST_EXPORT int cudaStreamAddCallback(stream_t stream, void (*function)(stream_t, int, void *), void *data, unsigned flags)
+VEST_EXPORT int cudaStreamAddCallback(stream_t stream, void (*function)(stream_t, int, void *), void *data,
+                                      unsigned flags)
 {
     (void)flags;
     function(stream, SUCCESS, data);

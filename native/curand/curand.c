@@ -1,7 +1,7 @@
 /* cuRAND: generators that remember nothing; numbers for the device are not generated.
  *
- * PyTorch draws its random numbers in kernels of its own; this library is here for extensions that link to it. A generator
- * for host memory would have to produce real numbers, and is refused.
+ * PyTorch draws its random numbers in kernels of its own; this library is here for extensions that link to it. A
+ * generator for host memory would have to produce real numbers, and is refused.
  */
 #define VEST_LIBRARY "curand"
 #define VEST_REFUSAL 204 /* CURAND_STATUS_ARCH_MISMATCH: cuRAND has no "not supported" */

@@ -37,34 +37,34 @@ static int facts_at(int folder, const char *path, struct stat *facts, int flags)
     return found ? (int)syscall(SYS_newfstatat, AT_FDCWD, found, facts, flags) : -1;
 }
 
-#define STAT(suffix) \
-    EXPORT int stat##suffix(const char *path, struct stat##suffix *facts) \
-    { \
-        return facts_at(AT_FDCWD, path, (struct stat *)facts, 0); \
-    } \
-    EXPORT int lstat##suffix(const char *path, struct stat##suffix *facts) \
-    { \
-        return facts_at(AT_FDCWD, path, (struct stat *)facts, AT_SYMLINK_NOFOLLOW); \
-    } \
-    EXPORT int fstatat##suffix(int folder, const char *path, struct stat##suffix *facts, int flags) \
-    { \
-        return facts_at(folder, path, (struct stat *)facts, flags); \
-    } \
-    /* what programs built before glibc 2.33 call */ \
-    EXPORT int __xstat##suffix(int version, const char *path, struct stat##suffix *facts) \
-    { \
-        (void)version; \
-        return facts_at(AT_FDCWD, path, (struct stat *)facts, 0); \
-    } \
-    EXPORT int __lxstat##suffix(int version, const char *path, struct stat##suffix *facts) \
-    { \
-        (void)version; \
-        return facts_at(AT_FDCWD, path, (struct stat *)facts, AT_SYMLINK_NOFOLLOW); \
-    } \
-    EXPORT int __fxstatat##suffix(int version, int folder, const char *path, struct stat##suffix *facts, int flags) \
-    { \
-        (void)version; \
-        return facts_at(folder, path, (struct stat *)facts, flags); \
+#define STAT(suffix)                                                                                                   \
+    EXPORT int stat##suffix(const char *path, struct stat##suffix *facts)                                              \
+    {                                                                                                                  \
+        return facts_at(AT_FDCWD, path, (struct stat *)facts, 0);                                                      \
+    }                                                                                                                  \
+    EXPORT int lstat##suffix(const char *path, struct stat##suffix *facts)                                             \
+    {                                                                                                                  \
+        return facts_at(AT_FDCWD, path, (struct stat *)facts, AT_SYMLINK_NOFOLLOW);                                    \
+    }                                                                                                                  \
+    EXPORT int fstatat##suffix(int folder, const char *path, struct stat##suffix *facts, int flags)                    \
+    {                                                                                                                  \
+        return facts_at(folder, path, (struct stat *)facts, flags);                                                    \
+    }                                                                                                                  \
+    /* what programs built before glibc 2.33 call */                                                                   \
+    EXPORT int __xstat##suffix(int version, const char *path, struct stat##suffix *facts)                              \
+    {                                                                                                                  \
+        (void)version;                                                                                                 \
+        return facts_at(AT_FDCWD, path, (struct stat *)facts, 0);                                                      \
+    }                                                                                                                  \
+    EXPORT int __lxstat##suffix(int version, const char *path, struct stat##suffix *facts)                             \
+    {                                                                                                                  \
+        (void)version;                                                                                                 \
+        return facts_at(AT_FDCWD, path, (struct stat *)facts, AT_SYMLINK_NOFOLLOW);                                    \
+    }                                                                                                                  \
+    EXPORT int __fxstatat##suffix(int version, int folder, const char *path, struct stat##suffix *facts, int flags)    \
+    {                                                                                                                  \
+        (void)version;                                                                                                 \
+        return facts_at(folder, path, (struct stat *)facts, flags);                                                    \
     }
 STAT()
 STAT(64)
@@ -118,13 +118,13 @@ EXPORT ssize_t __readlinkat_chk(int folder, const char *path, char *buffer, size
 }
 
 /* name(path, ...) with the path redirected to where it can be read or changed. */
-#define LEAD(how, follow, result, name, parameters, arguments) \
-    EXPORT result name parameters \
-    { \
-        struct vest_place place; \
-        NEXT(name); \
-        const char *found = how(AT_FDCWD, path, follow, &place); \
-        return found ? next_##name arguments : -1; \
+#define LEAD(how, follow, result, name, parameters, arguments)                                                         \
+    EXPORT result name parameters                                                                                      \
+    {                                                                                                                  \
+        struct vest_place place;                                                                                       \
+        NEXT(name);                                                                                                    \
+        const char *found = how(AT_FDCWD, path, follow, &place);                                                       \
+        return found ? next_##name arguments : -1;                                                                     \
     }
 LEAD(readable, true, int, statfs, (const char *path, struct statfs *facts), (found, facts))
 LEAD(readable, true, int, statfs64, (const char *path, struct statfs64 *facts), (found, facts))
@@ -207,7 +207,8 @@ EXPORT int fchown(int file, uid_t user, gid_t group)
 static int set_times(int folder, const char *path, const struct timespec times[2], int flags)
 {
     struct vest_place place;
-    const char *found = path ? changeable(folder, path, !(flags & AT_SYMLINK_NOFOLLOW), &place) : copy_of(folder, &place);
+    const bool follow = !(flags & AT_SYMLINK_NOFOLLOW);
+    const char *found = path ? changeable(folder, path, follow, &place) : copy_of(folder, &place);
     if (found)
         return (int)syscall(SYS_utimensat, AT_FDCWD, found, times, flags);
     return path ? -1 : (int)syscall(SYS_utimensat, folder, NULL, times, flags);

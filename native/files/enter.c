@@ -1,4 +1,4 @@
-/* Starts the job in a mount namespace of its own, where overlays catch all it writes (launch/files/overlay.py plans them).
+/* Starts the job in its own mount namespace, where overlays catch all it writes (launch/files/overlay.py plans them).
  *
  *   veritasest-enter STATUS_FD step... exec command...
  *
@@ -8,12 +8,13 @@
  *   bind SOURCE TARGET               as it is outside, with all that is mounted below
  *   readonly SOURCE TARGET
  *   root FOLDER                      becomes the root
- *   set NAME=VALUE                   for the job's environment; kept from this program, which must not load the stand-ins
+ *   set NAME=VALUE                   for the job's environment only: this program must not load the stand-ins
  *   folder PATH                      the working directory
  *
  * The command replaces this program: process, session, descriptors and signals are those of a plain start. Until then
- * STATUS_FD reports what failed, as "step errno"; it closes when the command runs. Every path is opened before the first
- * mount, since an overlay hides what is below it, and named by its descriptor, since paths may hold commas and colons.
+ * STATUS_FD reports what failed, as "step errno"; it closes when the command runs. Every path is opened before the
+ * first mount, since an overlay hides what is below it, and named by its descriptor, since paths may have commas and
+ * colons.
  */
 #define _GNU_SOURCE
 #include <errno.h>

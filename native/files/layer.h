@@ -1,14 +1,15 @@
 /* The interposer: protects the user's files where no overlay can be mounted.
  *
- * Preloaded, it redirects every C library call that names a file. What is only read is read where it is; what is written is
- * first copied into the layer, a folder (setting `layer`) that mirrors the file system from its root. A deleted name is
- * marked there by an empty file, a folder that hides what was there before by another. All processes of the job share
- * the layer, and there is no state but these files.
+ * Preloaded, it redirects every C library call that names a file. What is only read is read where it is; what is
+ * written is first copied into the layer, a folder (setting `layer`) that mirrors the file system from its root. A
+ * deleted name is marked there by an empty file, a folder that hides what was there before by another. All processes of
+ * the job share the layer, and there is no state but these files.
  *
  * Paths in the setting `kept` (one per line), the kernel's own, and byte code of installed packages are left alone.
  *
- * Known limitations: programs that make system calls directly (static ones, Go, some Rust programs) are not redirected; nor
- * are glob(), ftw() and scandir() of the C library. Attributes changed through a descriptor that was opened for reading are applied to a copy.
+ * Known limitations: programs that make system calls directly (static ones, Go, some Rust programs) are not redirected;
+ * nor are glob(), ftw() and scandir() of the C library. Attributes changed through a descriptor that was opened for
+ * reading are applied to a copy.
  */
 #ifndef VEST_FILES_LAYER_H
 #define VEST_FILES_LAYER_H
@@ -86,9 +87,9 @@ int vest_refuse(int reason); /* sets errno; -1 */
 int vest_each(const struct vest_place *folder, int (*visit)(const char *name, void *data), void *data);
 
 /* The next definition: the C library's, or that of another preloaded library. */
-#define NEXT(name) \
-    static __typeof__(&name) next_##name; \
-    if (!next_##name) \
+#define NEXT(name)                                                                                                     \
+    static __typeof__(&name) next_##name;                                                                              \
+    if (!next_##name)                                                                                                  \
         next_##name = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
 /* System calls: the C library's functions would lead back here. */

@@ -12,7 +12,8 @@ static bool is_opaque(const char *upper)
 bool vest_hidden(const char *upper, const char *name)
 {
     char path[PATH_MAX], mark[PATH_MAX];
-    return vest_in_folder(upper, name, path) && (vest_exists(path) || (vest_mark_path(path, mark) && vest_exists(mark)));
+    return vest_in_folder(upper, name, path) &&
+           (vest_exists(path) || (vest_mark_path(path, mark) && vest_exists(mark)));
 }
 
 /* Looks up place->path, given what of its folder there is: in the layer, in the real file system. */

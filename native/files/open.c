@@ -54,13 +54,13 @@ static mode_t mode_in(int flags, va_list arguments)
     return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
 }
 
-#define OPEN(name, ...) \
-    { \
-        va_list arguments; \
-        va_start(arguments, flags); \
-        mode_t mode = mode_in(flags, arguments); \
-        va_end(arguments); \
-        return open_file(__VA_ARGS__, path, flags, mode); \
+#define OPEN(name, ...)                                                                                                \
+    {                                                                                                                  \
+        va_list arguments;                                                                                             \
+        va_start(arguments, flags);                                                                                    \
+        mode_t mode = mode_in(flags, arguments);                                                                       \
+        va_end(arguments);                                                                                             \
+        return open_file(__VA_ARGS__, path, flags, mode);                                                              \
     }
 EXPORT int open(const char *path, int flags, ...) OPEN(open, AT_FDCWD)
 EXPORT int open64(const char *path, int flags, ...) OPEN(open64, AT_FDCWD)
@@ -88,28 +88,28 @@ static int stream_flags(const char *mode)
     return both;
 }
 
-#define FOPEN(name) \
-    EXPORT FILE *name(const char *path, const char *mode) \
-    { \
-        struct vest_place place; \
-        NEXT(name); \
-        const char *target = prepare(AT_FDCWD, path, stream_flags(mode), &place); \
-        FILE *stream = target ? next_##name(target, mode) : NULL; \
-        opened(stream, &place); \
-        return stream; \
+#define FOPEN(name)                                                                                                    \
+    EXPORT FILE *name(const char *path, const char *mode)                                                              \
+    {                                                                                                                  \
+        struct vest_place place;                                                                                       \
+        NEXT(name);                                                                                                    \
+        const char *target = prepare(AT_FDCWD, path, stream_flags(mode), &place);                                      \
+        FILE *stream = target ? next_##name(target, mode) : NULL;                                                      \
+        opened(stream, &place);                                                                                        \
+        return stream;                                                                                                 \
     }
 FOPEN(fopen)
 FOPEN(fopen64)
 
-#define FREOPEN(name) \
-    EXPORT FILE *name(const char *path, const char *mode, FILE *stream) \
-    { \
-        struct vest_place place; \
-        NEXT(name); \
-        const char *target = path ? prepare(AT_FDCWD, path, stream_flags(mode), &place) : NULL; \
-        FILE *again = next_##name(target ? target : path, mode, stream); \
-        opened(again && target, &place); \
-        return again; \
+#define FREOPEN(name)                                                                                                  \
+    EXPORT FILE *name(const char *path, const char *mode, FILE *stream)                                                \
+    {                                                                                                                  \
+        struct vest_place place;                                                                                       \
+        NEXT(name);                                                                                                    \
+        const char *target = path ? prepare(AT_FDCWD, path, stream_flags(mode), &place) : NULL;                        \
+        FILE *again = next_##name(target ? target : path, mode, stream);                                               \
+        opened(again && target, &place);                                                                               \
+        return again;                                                                                                  \
     }
 FREOPEN(freopen)
 FREOPEN(freopen64)
@@ -134,7 +134,8 @@ static int make_temporary(char *template, int suffix, int flags, bool folder)
         return vest_refuse(EINVAL);
     for (int attempts = 0; attempts < 1000; attempts++) {
         fill(template + length - (size_t)suffix - 6);
-        int made = folder ? mkdir(template, 0700) : open_file(AT_FDCWD, template, flags | O_RDWR | O_CREAT | O_EXCL, 0600);
+        int made = folder ? mkdir(template, 0700)
+                          : open_file(AT_FDCWD, template, flags | O_RDWR | O_CREAT | O_EXCL, 0600);
         if (made >= 0 || errno != EEXIST)
             return made;
     }

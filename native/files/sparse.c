@@ -1,8 +1,8 @@
 /* Long stretches of zeros are written as holes.
  *
  * Weights that were never computed read as zeros, and a job that saves gigabytes of them would wait for the disk. The
- * file has the same content and length either way. Only for large writes to plain files: where such a file is opened for
- * appending, or the file system knows no holes, it is written as always.
+ * file has the same content and length either way. Only for large writes to plain files: where such a file is opened
+ * for appending, or the file system knows no holes, it is written as always.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -119,9 +119,9 @@ static ssize_t write_there(int file, const void *bytes, size_t count, off_t at)
 }
 
 /* Small writes are passed on to the C library, where they can be cancelled. */
-#define NEXT(name) \
-    static __typeof__(&name) next_##name; \
-    if (!next_##name) \
+#define NEXT(name)                                                                                                     \
+    static __typeof__(&name) next_##name;                                                                              \
+    if (!next_##name)                                                                                                  \
         next_##name = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
 EXPORT ssize_t write(int file, const void *bytes, size_t count)

@@ -1,7 +1,7 @@
-/* Collectives return at once. The other ranks are assumed to hold what this one holds: a broadcast copies, a gather fills
- * every slot with this rank's part, a sum is this rank's number times the ranks. The agent is notified of every copy, so
- * that what was known before it is known after it: the lengths, flags and pickled objects that ranks send each other. Only
- * up to COPY_LIMIT: gigabytes of gathered weights control nothing and would fill the host's memory.
+/* Collectives return at once. The other ranks are assumed to hold what this one holds: a broadcast copies, a gather
+ * fills every slot with this rank's part, a sum is this rank's number times the ranks. The agent is notified of every
+ * copy, so that what was known before it is known after it: the lengths, flags and pickled objects that ranks send each
+ * other. Only up to COPY_LIMIT: gigabytes of gathered weights control nothing and would fill the host's memory.
  *
  * Known limitation: products, and sums of half-precision numbers, over several ranks are this rank's own.
  */
@@ -26,7 +26,7 @@ static int copy(void *to, const void *from, size_t bytes)
 
 #define TIMES(type)                                                                                                    \
     for (type *number = numbers; number < (type *)numbers + count; number++) {                                         \
-        if (*number != 0) /* memory that was never written stays that way */                                            \
+        if (*number != 0) /* memory that was never written stays that way */                                           \
             *number = (type)(*number * (type)ranks);                                                                   \
     }
 

@@ -1,7 +1,7 @@
 /* The stand-in for NVML: what nvidia-smi would say about the emulated GPUs. Memory is that of cudaMemGetInfo.
  *
- * Sensors (temperature, power, utilisation) report the constants of an idle GPU: only dashboards depend on them. Features
- * that a GPU may lack (NVLink, MIG, fans, ECC) are reported as not supported.
+ * Sensors (temperature, power, utilisation) report the constants of an idle GPU: only dashboards depend on them.
+ * Features that a GPU may lack (NVLink, MIG, fans, ECC) are reported as not supported.
  */
 #ifndef VEST_NVML_H
 #define VEST_NVML_H

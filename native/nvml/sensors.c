@@ -100,7 +100,7 @@ VEST_EXPORT int nvmlUnitGetCount(unsigned *count)
 }
 
 /* The emulated GPU does not have it, as many real ones do not: that is an answer, and nothing is left unmodelled. */
-#define NOT_THERE(name)                                                                                                  \
+#define NOT_THERE(name)                                                                                                \
     VEST_EXPORT int name(void) { return NOT_SUPPORTED; }
 
 NOT_THERE(nvmlDeviceGetEccMode)

@@ -48,7 +48,7 @@ int logged(const char *text)
     int count = 0;
     assert(log);
     while (fgets(line, sizeof line, log)) {
-        assert(line[0] == '{' && strcmp(strchr(line, '\0') - 2, "}\n") == 0); /* whole lines, even with several writers */
+        assert(line[0] == '{' && strcmp(strchr(line, '\0') - 2, "}\n") == 0); /* whole lines */
         count += strstr(line, text) != NULL;
     }
     fclose(log);

@@ -111,7 +111,8 @@ static void library_overhead_reduces_what_the_job_can_allocate(void)
 {
     uint64_t free_bytes, total_bytes;
     struct vest_library cublas = {.name = "cublas", .handle_bytes = 64 * MIB};
-    struct vest_library cudnn = {.name = "cudnn", .handle_bytes = 64 * MIB}, byte = {.name = "cudnn", .handle_bytes = 1};
+    struct vest_library cudnn = {.name = "cudnn", .handle_bytes = 64 * MIB};
+    struct vest_library byte = {.name = "cudnn", .handle_bytes = 1};
     assert(vest_overhead_acquire(&cublas, 0) && vest_overhead_bytes(0) == 164 * MIB);
     assert(vest_overhead_bytes(1) == 100 * MIB && vest_used_bytes(0) == 0);
     vest_memory_info(0, &free_bytes, &total_bytes);
@@ -217,7 +218,8 @@ static void devices_do_not_share_ranges(void)
 static void addresses_can_be_handed_out_upwards(void)
 {
     set_setting("addresses", "upwards");
-    char *a = vest_alloc(0, 20 * MIB), *b = vest_alloc(0, 34 * MIB), *c = vest_alloc(0, 500 * MIB), *d = vest_alloc(0, 4 * MIB);
+    char *a = vest_alloc(0, 20 * MIB), *b = vest_alloc(0, 34 * MIB);
+    char *c = vest_alloc(0, 500 * MIB), *d = vest_alloc(0, 4 * MIB);
     assert(a < b && b < c && d == a + 20 * MIB); /* what fits into a gap still goes there */
     assert(vest_free(a) && vest_free(b) && vest_free(c) && vest_free(d));
 }
@@ -232,7 +234,8 @@ const struct test memory_tests[] = {
     TEST(wrong_frees_are_reported_and_not_counted, ""),
     TEST(the_job_cannot_free_memory_of_the_context, ""),
     TEST(a_smaller_gpu_keeps_local_memory_for_fewer_threads, "sms=40;threads_sm=1024;context=104857600"),
-    TEST(library_overhead_reduces_what_the_job_can_allocate, "count=2;total=1048576000;context=104857600;limit=943718400"),
+    TEST(library_overhead_reduces_what_the_job_can_allocate,
+         "count=2;total=1048576000;context=104857600;limit=943718400"),
     TEST(the_first_handles_overhead_counts_once_per_device_also_after_a_refusal,
          "count=2;total=1048576000;context=104857600;limit=943718400"),
     TEST(a_limit_on_allocations_is_not_lowered_while_the_device_has_room,

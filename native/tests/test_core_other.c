@@ -11,8 +11,8 @@ static void attributes_are_those_of_the_target(void)
     /* By their numbers in cudaDeviceAttr: threads a block, warp, SMs, major and minor, L2, opt-in shared memory. */
     static const struct {
         int number, value;
-    } expected[] = {{1, 1024}, {10, 32}, {16, 58}, {75, 8}, {76, 9}, {38, 50331648}, {97, 101376}, {39, 1536}, {106, 24},
-                    {33, 7}, {111, 1024}, {120, 0}, {95, 1}, {115, 1}, {17, 0}};
+    } expected[] = {{1, 1024}, {10, 32}, {16, 58}, {75, 8}, {76, 9}, {38, 50331648}, {97, 101376}, {39, 1536},
+                    {106, 24},                    {33, 7}, {111, 1024}, {120, 0}, {95, 1}, {115, 1}, {17, 0}};
     int value;
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         assert(vest_attribute(expected[i].number, 1, &value) && value == expected[i].value);
@@ -107,7 +107,7 @@ static void captures_at_once_are_kept_apart(void)
 {
     struct vest_stream *streams[257];
     for (int i = 0; i < 257; i++)
-        assert((streams[i] = vest_stream_create(0, 0, 0)) && vest_capture_begin(streams[i]) == (i < 256)); /* 256 slots */
+        assert((streams[i] = vest_stream_create(0, 0, 0)) && vest_capture_begin(streams[i]) == (i < 256));
     assert(vest_capture_id(streams[0]) != vest_capture_id(streams[1]));
     assert(vest_capture_end(streams[7]) && vest_capture_begin(streams[256]) && !vest_capture_id(streams[7]));
     for (int i = 0; i < 257; i++) {

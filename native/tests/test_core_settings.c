@@ -20,7 +20,8 @@ static bool is(const char *key, const char *value)
 
 static void strings_and_numbers_are_read_as_they_were_written(void)
 {
-    SET("{\"native\": {\"trace\": \"/a b/c.vest\", \"gpu_total\": 150109880320, \"books\":\"\",\n\t\"n\" : 7 ,\"home\":\"/h\"},"
+    SET("{\"native\": {\"trace\": \"/a b/c.vest\", \"gpu_total\": 150109880320, \"books\":\"\",\n\t"
+        "\"n\" : 7 ,\"home\":\"/h\"},"
         " \"native2\": {\"trace\": \"other\"}, \"stop\": [1.5, null, {}]}");
     assert(is("trace", "/a b/c.vest") && is("gpu_total", "150109880320") && is("books", "") && is("n", "7"));
     assert(is("home", "/h") && !vest_setting("stop") && !vest_setting("native2") && !vest_setting("tra"));
@@ -28,7 +29,8 @@ static void strings_and_numbers_are_read_as_they_were_written(void)
 
 static void escapes_are_decoded(void)
 {
-    SET("{\"native\": {\"a\": \"\\\"\\\\\\/\\b\\f\\n\\r\\t.\", \"b\": \"\\u0041\\u00e9\\u20AC\\ud83d\\ude00\", \"\\u006b\": \"v\","
+    SET("{\"native\": {\"a\": \"\\\"\\\\\\/\\b\\f\\n\\r\\t.\","
+        "\"b\": \"\\u0041\\u00e9\\u20AC\\ud83d\\ude00\", \"\\u006b\": \"v\","
         "\"c\": \"\xc3\xa9\xff\x7f\", \"d\": \"\\udcff.\\udc80\"}}");
     assert(is("a", "\"\\/\b\f\n\r\t.") && is("b", "A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80") && is("k", "v"));
     assert(is("c", "\xc3\xa9\xff\x7f")); /* bytes of a path that are not UTF-8, as they are */
@@ -177,7 +179,8 @@ static void a_gpu_with_mistakes_ends_the_process(void)
         "\"gpu_total\": 99999999999999999999", "\"gpu_total\": \"none\"", "\"gpu_count\": 0", "\"gpu_count\": 65",
         "\"gpu_total\": 1024, \"gpu_context\": 1025",
     };
-    static const char *const right[] = {"\"gpu_limit\": \"none\"", "\"gpu_name\": \"\"", "\"gpu_sms\": \"12\"", "\"sms\": 1"};
+    static const char *const right[] = {"\"gpu_limit\": \"none\"", "\"gpu_name\": \"\"",
+                                        "\"gpu_sms\": \"12\"", "\"sms\": 1"};
     char text[256];
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         snprintf(text, sizeof text, "{\"native\": {%s}}", wrong[i]);

@@ -116,7 +116,8 @@ static void a_process_without_room_for_its_context_gets_no_memory(void)
     make_shared_file();
     struct child child = start(take_850); /* leaves 50 MiB */
     assert(!vest_alloc(0, 2 * MIB) && !vest_physical_create(0, 2 * MIB));
-    assert(logged("\"owner\":\"context\",\"device\":0,\"bytes\":104857600,\"used_bytes\":0,\"limit_bytes\":52428800") == 2);
+    assert(logged("\"owner\":\"context\",\"device\":0,\"bytes\":104857600,\"used_bytes\":0,"
+                  "\"limit_bytes\":52428800") == 2);
     assert(end(child) == 0);
     void *a = vest_alloc(0, 2 * MIB);
     assert(a && vest_free(a));
@@ -264,6 +265,7 @@ const struct test shared_tests[] = {
     TEST(a_forked_child_holds_none_of_its_parents_memory, DEVICE),
     TEST(exits_of_processes_that_use_the_device_are_recorded, DEVICE),
     TEST(racing_processes_never_allocate_more_than_the_device_has, DEVICE),
-    TEST(more_processes_than_slots_are_recorded_as_our_own_error, "total=10485760000;context=104857600;limit=9437184000"),
+    TEST(more_processes_than_slots_are_recorded_as_our_own_error,
+         "total=10485760000;context=104857600;limit=9437184000"),
     {0},
 };

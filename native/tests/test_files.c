@@ -33,7 +33,8 @@ static unsigned choose(unsigned count)
     return (unsigned)(seed >> 33) % count;
 }
 
-static const char *const names[] = {"a", "b", "c", "d/a", "d/b", "d/e", "d/e/a", "d", "g", "g/a", "g/b", "l", "l/a", "d/.."};
+static const char *const names[] = {"a", "b", "c",   "d/a", "d/b", "d/e", "d/e/a",
+                                    "d", "g", "g/a", "g/b", "l",   "l/a", "d/.."};
 #define NAMES (sizeof names / sizeof *names)
 
 static void path_in(char *buffer, const char *tree, unsigned name)
@@ -166,7 +167,7 @@ static void random_calls(void)
         errno = 0;
         int real = act(REAL, what, first, second);
         if (ours != real || (ours < 0 && !same_reason(what, reason, errno))) {
-            fprintf(stderr, "round %d: call %u on %s, %s: %d (%s), the kernel says %d (%s)\n", round, what, names[first],
+            fprintf(stderr, "round %d: call %u on %s, %s: %d (%s), the kernel: %d (%s)\n", round, what, names[first],
                     names[second], ours, strerror(reason), real, strerror(errno));
             abort();
         }
