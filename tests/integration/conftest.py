@@ -13,12 +13,18 @@ from typing import Any
 
 import pytest
 
+import veritasest
+from veritasest.engines.emulated import engine
+from veritasest.spec.estimate import Estimate
+from veritasest.trace import Trace
+from veritasest.trace.recording import open_recording
+
 VERITASEST = [sys.executable, "-m", "veritasest"]
 MIB = 2**20
 # Long enough for the slowest run on a busy machine, short enough that a hang is noticed.
 PATIENCE_S = 240
 
-# A job small enough to take no longer than importing torch, that would train for ever.
+# A job that takes no longer than importing torch, and would train for ever.
 TRAIN_FOREVER = """
 import itertools
 import torch
@@ -42,6 +48,20 @@ class Run:
     stdout: bytes
     stderr: str
     estimate: dict[str, Any] | None
+
+    @property
+    def worst(self) -> dict[str, Any]:
+        """The GPU that decides."""
+        assert self.estimate is not None, self.text
+        return self.estimate["ranks"][0]
+
+    @property
+    def peak(self) -> dict[str, Any]:
+        return self.worst["peak"]
+
+    @property
+    def needs(self) -> dict[str, Any]:
+        return self.worst["needs"]
 
     @property
     def text(self) -> str:
@@ -93,6 +113,27 @@ def estimate(script: Callable[[str], Path], tmp_path: Path) -> Callable[..., Run
         return Run(code=done.returncode, stdout=done.stdout, stderr=done.stderr.decode(), estimate=found)
 
     return run
+
+
+@pytest.fixture
+def estimate_with(
+    script: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Estimate]:
+    """Estimates a script with settings of the native part that no option has; the job's output goes to `output`."""
+
+    def run(body: str, settings: dict[str, str], **options: Any) -> Estimate:
+        usual = engine.native_settings
+        monkeypatch.setattr(engine, "native_settings", lambda *facts: {**usual(*facts), **settings})
+        with open(tmp_path / "output", "wb") as output:
+            command = [sys.executable, str(script(body))]
+            return veritasest.estimate(command, cwd=tmp_path, env=environment(), stdout=output.fileno(), **options)
+
+    return run
+
+
+def trace_of(folder: Path) -> Trace:
+    """The first run of a saved recording."""
+    return open_recording(folder).runs[0].trace()
 
 
 def _in_little_time(options: tuple[str, ...]) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 
 from .conftest import TRAIN_FOREVER, Run, call
 
+TRACE = "runs/01-capacity/trace.jsonl"
 SITE_PACKAGES = next(entry for entry in sys.path if entry.endswith("site-packages"))
 
 
@@ -18,12 +19,12 @@ def traced(script: Callable[[str], Path], tmp_path: Path) -> Callable[..., tuple
     """Runs a script on the emulated device, Python with these options: how it ended, and the records of its trace."""
 
     def run(body: str, *python: str, name: str = "train.py") -> tuple[Run, list[dict[str, Any]]]:
-        kept, answer = tmp_path / "trace.vest", tmp_path / "estimate.json"
+        saved, answer = tmp_path / "saved", tmp_path / "estimate.json"
         path = script(body) if name == "train.py" else script(body, name)
-        options = ["run", "--budget", "1", "--trace", str(kept), "--json", str(answer)]
+        options = ["run", "--budget", "1", "--force", "--save", str(saved), "--json", str(answer)]
         done = call(*options, "--", sys.executable, *python, str(path), cwd=tmp_path)
         estimate = json.loads(answer.read_text()) if answer.exists() else None
-        records = [json.loads(line) for line in kept.read_text().splitlines() if line]
+        records = [json.loads(line) for line in (saved / TRACE).read_text().splitlines() if line]
         ended = Run(code=done.returncode, stdout=done.stdout, stderr=done.stderr.decode(), estimate=estimate)
         return ended, records
 
@@ -67,7 +68,7 @@ def test_the_agent_starts_where_python_does_not_look_for_it(traced: Traced, opti
 
 
 def test_estimates_do_not_depend_on_how_the_agent_was_started(traced: Traced) -> None:
-    peaks = [traced(f"{TRAIN_FOREVER}\ntrain()", *options)[0].estimate["peak"] for options in ([], ["-I"])]  # type: ignore[index]
+    peaks = [traced(f"{TRAIN_FOREVER}\ntrain()", *options)[0].peak for options in ([], ["-I"])]
     assert peaks[0] == peaks[1]
 
 
@@ -97,13 +98,13 @@ def broken(*_args, **_kwargs):
 train()
 """
     run, records = traced(body)
-    # Without the history or the roles the report is shorter; without values, nobody knows what the job would have done.
+    # Without the history or the roles the report is shorter; without values, what the job would have done is unknown.
     assert run.code == (5 if "values" in where else 0), run.text
     assert run.estimate is not None
     assert run.estimate["steps"] >= 3
     errors = of_kind(records, "own_error")
     assert where in {error["where"] for error in errors}
-    assert {(error["type"], error["message"]) for error in errors} == {("builtins.LookupError", "broken on purpose")}
+    assert {(error["type"], error["message"]) for error in errors} == {("LookupError", "broken on purpose")}
     assert all("veritasest/engines/emulated/" in error["file"] and error["line"] > 0 for error in errors)
     assert not of_kind(records, "exception")
 
@@ -116,7 +117,7 @@ from veritasest.engines.emulated.agent import batches
 from veritasest.engines.emulated.agent.recorder import Recorder
 def broken(*_args, **_kwargs):
     raise LookupError("broken on purpose")
-Recorder._on_step = batches.look = broken
+Recorder._on_step = batches.describe_batch = broken
 train(steps=5)
 print("batches", sum(1 for _ in DataLoader(torch.zeros(64, 4), batch_size=8)))
 """
@@ -174,8 +175,11 @@ def test_errors_of_the_job_pass_through_ours_unchanged(traced: Traced) -> None:
 def test_a_process_without_an_agent_runs_on_and_says_why(traced: Traced) -> None:
     child = "import torch; print('child', torch.zeros(4).cuda().shape)"
     body = f"""
-    import os, subprocess, sys
-    environment = {{**os.environ, "VERITASEST_HOME": "/nowhere"}}
+    import json, os, subprocess, sys
+    document = json.load(open(os.environ["VERITASEST_RUN"]))
+    document["native"]["home"] = "/nowhere"
+    json.dump(document, open("run.json", "w"))
+    environment = {{**os.environ, "VERITASEST_RUN": os.path.abspath("run.json")}}
     done = subprocess.run([sys.executable, "-c", {child!r}], env=environment)
     print("ended with", done.returncode)
     """
@@ -184,7 +188,7 @@ def test_a_process_without_an_agent_runs_on_and_says_why(traced: Traced) -> None
     assert "ended with 0" in run.text
     errors = of_kind(records, "own_error")
     assert [error["where"] for error in errors][:1] == ["the start of the agent"]
-    # Its memory is in the books, but no `process` record is: that is how the analysis tells.
+    # Its memory is recorded, but no `process` record is: that is how the analysis knows.
     took = {record["pid"] for record in of_kind(records, "segment")}
     assert took == {errors[0]["pid"]}
     assert not of_kind(records, "process")

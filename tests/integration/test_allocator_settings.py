@@ -20,9 +20,9 @@ def test_expandable_segments_grow_instead_of_piling_up(estimate):
     job = ALLOCATE + "for mib in (30, 60, 90):\n    held = None\n    held = block(mib)\n"
     piled = estimate(job, "--gpu", "h200").estimate
     grown = estimate(job, "--gpu", "h200", PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True").estimate
-    assert piled["peak"]["reserved_bytes"] == (30 + 60 + 90) * MIB
-    assert grown["peak"]["reserved_bytes"] == 5 * 20 * MIB  # 90 MiB in pages of 20 MiB
-    assert grown["peak"]["allocated_bytes"] == piled["peak"]["allocated_bytes"] == 90 * MIB
+    assert piled["ranks"][0]["peak"]["reserved_bytes"] == (30 + 60 + 90) * MIB
+    assert grown["ranks"][0]["peak"]["reserved_bytes"] == 5 * 20 * MIB  # 90 MiB in pages of 20 MiB
+    assert grown["ranks"][0]["peak"]["allocated_bytes"] == piled["ranks"][0]["peak"]["allocated_bytes"] == 90 * MIB
     assert grown["provenance"]["allocator_conf"] == "expandable_segments:True"
 
 
@@ -30,8 +30,8 @@ def test_max_split_size_keeps_a_large_block_whole(estimate):
     job = ALLOCATE + "large = block(100)\ndel large\nsmall = block(30)\n"
     split = estimate(job).estimate
     whole = estimate(job, PYTORCH_CUDA_ALLOC_CONF="max_split_size_mb:40").estimate
-    assert split["peak"]["reserved_bytes"] == 100 * MIB
-    assert whole["peak"]["reserved_bytes"] == (100 + 30) * MIB
+    assert split["ranks"][0]["peak"]["reserved_bytes"] == 100 * MIB
+    assert whole["ranks"][0]["peak"]["reserved_bytes"] == (100 + 30) * MIB
 
 
 def test_garbage_collection_threshold_frees_cached_blocks_before_taking_more(estimate):
@@ -44,8 +44,8 @@ def test_garbage_collection_threshold_frees_cached_blocks_before_taking_more(est
     )
     kept = estimate(job).estimate
     collected = estimate(job, PYTORCH_CUDA_ALLOC_CONF="garbage_collection_threshold:0.5").estimate
-    assert kept["peak"]["reserved_bytes"] == (120 + 90 + 150) * MIB
-    assert collected["peak"]["reserved_bytes"] in {(90 + 150) * MIB, (120 + 150) * MIB, (120 + 90) * MIB}
+    assert kept["ranks"][0]["peak"]["reserved_bytes"] == (120 + 90 + 150) * MIB
+    assert collected["ranks"][0]["peak"]["reserved_bytes"] in {(90 + 150) * MIB, (120 + 150) * MIB, (120 + 90) * MIB}
 
 
 def test_memory_fraction_set_by_the_script_is_enforced(estimate):
@@ -60,10 +60,10 @@ def test_memory_fraction_set_by_the_script_is_enforced(estimate):
     run = estimate(job, "--gpu", "h200")
     assert b"refused: True" in run.stdout
     assert run.code == 0, run.text
-    assert run.estimate["peak"]["reserved_bytes"] == 90 * MIB
+    assert run.peak["reserved_bytes"] == 90 * MIB
 
 
 @pytest.mark.parametrize(("emptied", "reserved_mib"), [(False, 100 + 110), (True, 110)])
 def test_empty_cache_gives_memory_back_to_the_device(estimate, emptied, reserved_mib):
     job = ALLOCATE + f"a = block(100)\ndel a\n{'torch.cuda.empty_cache()' if emptied else ''}\nb = block(110)\n"
-    assert estimate(job).estimate["peak"]["reserved_bytes"] == reserved_mib * MIB
+    assert estimate(job).peak["reserved_bytes"] == reserved_mib * MIB

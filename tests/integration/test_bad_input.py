@@ -73,7 +73,7 @@ def test_a_script_that_raises_shows_its_own_traceback(estimate):
     assert "veritasest" not in frames, "none of our own frames in their traceback"
 
 
-def test_a_script_that_exits_with_a_code_is_a_failed_job_and_the_code_is_told(estimate):
+def test_a_script_that_exits_with_a_code_is_a_failed_job_and_the_code_is_reported(estimate):
     run = estimate("import sys\nsys.exit(7)\n")
     assert run.code == 1
     assert run.estimate["verdict"] == "job_failed"
@@ -81,7 +81,7 @@ def test_a_script_that_exits_with_a_code_is_a_failed_job_and_the_code_is_told(es
     assert "7" in run.estimate["failure"]["message"]
 
 
-def test_a_script_that_is_killed_is_a_failed_job_and_the_signal_is_told(estimate):
+def test_a_script_that_is_killed_is_a_failed_job_and_the_signal_is_reported(estimate):
     run = estimate("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
     assert run.code == 1
     assert run.estimate["verdict"] == "job_failed"
@@ -108,7 +108,7 @@ def test_a_script_that_never_trains_runs_to_its_end(estimate):
     assert run.estimate["verdict"] == "fits"
     assert run.estimate["steps"] == 0
     assert b"reached the end" in run.stdout
-    assert run.estimate["peak"]["allocated_bytes"] >= 4 * (1024 * 1024 + 1024)  # weight and bias, fp32
+    assert run.peak["allocated_bytes"] >= 4 * (1024 * 1024 + 1024)  # weight and bias, fp32
 
 
 def test_a_script_that_never_uses_the_gpu_says_so(estimate):
@@ -131,7 +131,7 @@ os.waitpid(child, 0)
     assert run.estimate["steps"] >= 3
 
 
-def test_cpu_only_torch_is_unsupported_and_the_remedy_is_told(tmp_path, script):
+def test_cpu_only_torch_is_unsupported_and_the_remedy_is_given(tmp_path, script):
     # A real CPU-only torch is 200 MB from another index. What tells it apart is read without importing it: version.py
     # says `cuda = None`, and there is no libtorch_cuda.so. A venv with just that stands in for it.
     venv.create(tmp_path / "cpu", with_pip=False)

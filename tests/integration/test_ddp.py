@@ -66,7 +66,7 @@ def test_one_rank_trains_under_torchrun(script: Callable[[str], Path], tmp_path:
 def test_values_that_are_watched_need_no_more_memory(estimate: Callable[..., Run]) -> None:
     runs = [estimate(begin() + WRAPPED["DDP"], "--until-exit", "--values", mode) for mode in ("auto", "off")]
     assert [run.code for run in runs] == [0, 0]
-    peaks = [run.estimate["peak"]["reserved_bytes"] for run in runs if run.estimate]
+    peaks = [run.peak["reserved_bytes"] for run in runs if run.estimate]
     assert peaks[0] == peaks[1]
 
 

@@ -65,7 +65,7 @@ def test_until_exit_lets_the_script_finish(estimate, tmp_path):
     assert (tmp_path / "finished").exists()
 
 
-def test_timeout_ends_a_job_that_never_settles_and_the_doubt_is_told(estimate):
+def test_timeout_ends_a_job_that_never_settles_and_is_undetermined(estimate):
     keep_more = "import time\nheld = []\nwhile True:\n    held.append(torch.ones(2**19).cuda())\n"
     grows = keep_more + "    train(steps=1)\n    time.sleep(0.1)\n"
     run = estimate(TRAIN_FOREVER + grows, "--timeout", "12")

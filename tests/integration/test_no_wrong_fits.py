@@ -118,7 +118,7 @@ def test_a_worker_that_the_job_itself_ends_is_no_failure(estimate):
     worker = WORKER + "work(20)\nopen('ready', 'w').close()\ntime.sleep(600)"
     run = estimate(supervised(worker, WORKER + "wait_for('ready')\nworker.terminate()\nworker.wait()\nwork(2)"))
     assert (run.code, run.estimate["verdict"]) == (0, "fits"), run.text
-    assert run.estimate["peak"]["reserved_bytes"] == 20 * MIB
+    assert run.peak["reserved_bytes"] == 20 * MIB
 
 
 def test_a_supervisor_that_misses_the_worker_we_ended_does_not_fail_the_job(estimate):
@@ -151,10 +151,11 @@ def test_memory_taken_by_a_process_without_the_agent_is_undetermined(estimate):
 
 
 def test_a_damaged_trace_is_undetermined(estimate):
-    run = estimate(WORKER + "import os\nwork(2)\nopen(os.environ['VERITASEST_TRACE'], 'a').write('{\\n' * 3)\n")
+    damage = "open(json.load(open(os.environ['VERITASEST_RUN']))['native']['trace'], 'a').write('{\\n' * 3)\n"
+    run = estimate(WORKER + "import json, os\nwork(2)\n" + damage)
     assert reason(run) == "trace_gap"
     assert "report" in run.estimate["undetermined"]["hint"]
-    assert "trace kept" in run.text
+    assert "recording kept" in run.text
 
 
 ONE_AFTER_THE_OTHER = """
@@ -169,8 +170,8 @@ if len(sys.argv) == 1:
 def test_processes_that_follow_each_other_need_no_more_than_the_largest(estimate):
     run = estimate(ONE_AFTER_THE_OTHER + WORKER + "work(600)", "--memory", "2GiB")
     assert (run.code, run.estimate["verdict"]) == (0, "fits"), run.text
-    assert run.estimate["peak"]["reserved_bytes"] == 600 * MIB
-    assert run.estimate["gpu"]["processes"] == 1
+    assert run.peak["reserved_bytes"] == 600 * MIB
+    assert run.worst["processes"] == 1
 
 
 FORKS = """
@@ -186,8 +187,8 @@ for _ in range(3):
 def test_children_forked_one_after_the_other_are_never_added_up(estimate):
     run = estimate(WORKER + FORKS, "--memory", "2GiB")
     assert run.estimate["verdict"] in ("fits", "undetermined"), run.text
-    assert run.estimate["peak"]["reserved_bytes"] == 600 * MIB
-    assert run.estimate["peak"]["allocated_bytes"] != 0  # not known is not zero
+    assert run.peak["reserved_bytes"] == 600 * MIB
+    assert run.peak["allocated_bytes"] != 0  # not known is not zero
 
 
 AT_THE_SAME_TIME = """
@@ -206,11 +207,11 @@ def hold():
 def test_processes_that_live_at_the_same_time_are_added_up(estimate):
     run = estimate(AT_THE_SAME_TIME + WORKER + HOLD + "work(600, hold)", "--gpu", "h200", "--memory", "3GiB")
     assert (run.code, run.estimate["verdict"]) == (0, "fits"), run.text
-    gpu, needs = run.estimate["gpu"], run.estimate["needs"]
-    assert (needs["comfortable_bytes"], gpu["processes"]) == (2 * 600 * MIB, 2)
-    assert run.estimate["peak"]["allocated_bytes"] == 2 * 600 * MIB
+    worst, needs = run.worst, run.needs
+    assert (needs["unconstrained_bytes"], worst["processes"]) == (2 * 600 * MIB, 2)
+    assert run.peak["allocated_bytes"] == 2 * 600 * MIB
     # Each has its context, and its kernels' memory.
-    assert needs["process_bytes"] == (2 * 600 + 2 * 527) * MIB + gpu["libraries_bytes"] <= 3 * 1024 * MIB
+    assert needs["process_bytes"] == (2 * 600 + 2 * 527) * MIB + worst["library_overhead_bytes"] <= 3 * 1024 * MIB
     assert "contexts of 2 processes" in run.text
 
 

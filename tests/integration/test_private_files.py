@@ -203,7 +203,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def in_project(body: str) -> str:
-    """A script that lives beside the project, as the test's own output does, and works in it."""
+    """A script that lives next to the project, as the test's own output does, and works in it."""
     return f"import os\nos.chdir('project')\n{textwrap.dedent(START)}{body}{FINISH}"
 
 
@@ -218,7 +218,7 @@ def test_recipes_that_save_leave_the_users_folder_as_it_was(estimate, project, r
     files = run.estimate["files"]
     assert files["mode"] == mode
     assert files["written"] >= 4
-    assert "held back; --allow-writes keeps them" in run.text
+    assert "discarded (--allow-writes keeps them)" in run.text
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -10,7 +10,7 @@ import pytest
 
 from veritasest import trace
 
-from .conftest import TRAIN_FOREVER, call
+from .conftest import TRAIN_FOREVER, call, trace_of
 
 WORKERS = """
 import torch
@@ -87,7 +87,7 @@ def test_two_estimates_at_once_give_what_each_gives_alone(script, started, tmp_p
     large = script((TRAIN_FOREVER + "train()\n").replace("1024", "4096"), "large.py")
 
     def answer(job):
-        return json.loads((tmp_path / f"{job.stem}.json").read_text())["peak"]
+        return json.loads((tmp_path / f"{job.stem}.json").read_text())["ranks"][0]["peak"]
 
     def start(job):
         return started("run", "--steps", "3", "--json", f"{job.stem}.json", "--force", "--", sys.executable, str(job))
@@ -102,15 +102,15 @@ def test_two_estimates_at_once_give_what_each_gives_alone(script, started, tmp_p
     assert alone[0]["allocated_bytes"] < alone[1]["allocated_bytes"]
 
 
-def test_ctrl_c_ends_every_process_of_the_job_and_keeps_the_trace(started, script, tmp_path):
+def test_ctrl_c_ends_every_process_of_the_job_and_keeps_the_recording(started, script, tmp_path):
     job = script(TRAIN_FOREVER + TELL_PIDS)
-    process = started("run", "--until-exit", "--allow-writes", "--trace", "kept.vest", "--", sys.executable, str(job))
+    process = started("run", "--until-exit", "--allow-writes", "--save", "saved", "--", sys.executable, str(job))
     pids = [int(word) for word in wait_for(tmp_path / "pids").split()]
     assert all(map(alive, pids))
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 130
     assert not any(map(alive, pids))
-    kept = trace.read(tmp_path / "kept.vest")
+    kept = trace_of(tmp_path / "saved")
     assert kept.of(trace.Exit)[-1].reason == "interrupted"
     assert len(kept.of(trace.Step)) >= 3
 
@@ -123,11 +123,10 @@ def test_a_job_that_ends_leaves_no_process_behind(estimate, tmp_path):
 
 
 def test_the_trace_of_a_job_killed_with_sigkill_is_readable(estimate, tmp_path):
-    path = tmp_path / "killed.vest"
     job = TRAIN_FOREVER + "train(steps=2)\nimport os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"
-    run = estimate(job, "--trace", str(path))
+    run = estimate(job, "--save", "saved")
     assert run.code == 1
-    read = trace.read(path)
+    read = trace_of(tmp_path / "saved")
     assert read.of(trace.Exit)[-1].code == -signal.SIGKILL
     assert [step.step for step in read.of(trace.Step)] == [1, 2]
-    assert run.estimate["peak"]["reserved_bytes"] > 0
+    assert run.peak["reserved_bytes"] > 0

@@ -2,6 +2,8 @@
 
 import pytest
 
+from .conftest import trace_of
+
 MIB = 2**20
 
 MODEL = """
@@ -87,11 +89,11 @@ for step in range(5):
 
 
 def check_timing_range(run):
-    needs = run.estimate["needs"]
+    needs = run.needs
     low, high = needs["timing_range_bytes"]
     assert run.code == 0, run.text
     assert (run.estimate["verdict"], len(run.estimate["runs"])) == ("fits", 2)
-    assert low == needs["comfortable_bytes"] == run.estimate["peak"]["reserved_bytes"]
+    assert low == needs["unconstrained_bytes"] == run.peak["reserved_bytes"]
     assert low < high
     assert "from run to run: block reuse depends on kernel timing" in run.text
     return low, high
@@ -107,7 +109,7 @@ def test_a_prefetching_side_stream_has_a_timing_range(estimate):
 
 def test_a_side_stream_that_is_waited_for_in_every_step_does_not_move(estimate):
     run = estimate(MODEL + PREFETCHES.replace("SYNCHRONISE", "torch.cuda.synchronize()"))
-    assert run.estimate["needs"]["timing_range_bytes"] is None
+    assert run.needs["timing_range_bytes"] is None
     assert len(run.estimate["runs"]) == 2  # it has such blocks, and it took a run to see that they do not matter
 
 
@@ -124,11 +126,11 @@ def test_fully_sharded_training_has_a_timing_range(estimate):
 @pytest.mark.parametrize("job", [MODEL + PINNED, MODEL + "for _ in range(6): train(torch.randn(16, 3, 64, 64).cuda())"])
 def test_ordinary_jobs_have_no_timing_range_and_run_once(estimate, job):
     run = estimate(job)
-    assert (run.estimate["verdict"], run.estimate["needs"]["timing_range_bytes"]) == ("fits", None)
+    assert (run.estimate["verdict"], run.needs["timing_range_bytes"]) == ("fits", None)
     assert len(run.estimate["runs"]) == 1
 
 
-def test_loops_that_poll_an_event_end_when_events_are_late(estimate):
+def test_loops_that_poll_an_event_end_when_events_are_late(estimate_with, tmp_path):
     polls = """
         import time, torch
         x = torch.randn(8 << 20, device="cuda")
@@ -144,20 +146,18 @@ def test_loops_that_poll_an_event_end_when_events_are_late(estimate):
         assert event.query()
         print("done")
     """
-    run = estimate(polls, VERITASEST_EVENTS="late")
-    assert (run.code, b"done" in run.stdout) == (0, True), run.text
+    found = estimate_with(polls, {"events": "late"})
+    assert (found.verdict, (tmp_path / "output").read_text()) == ("fits", "done\n")
 
 
 def test_the_simulation_reproduces_pytorch_on_the_emulated_device(estimate, tmp_path):
     from veritasest.analysis.allocator.history import histories, reproduce
-    from veritasest.trace import read
 
-    run = estimate(MODEL + PREFETCHES.replace("SYNCHRONISE", ""), "--steps", "3", "--trace", str(tmp_path / "t.vest"))
-    trace = read(tmp_path / "t.vest")
-    ((_, rows),) = histories(trace.events).items()
+    run = estimate(MODEL + PREFETCHES.replace("SYNCHRONISE", ""), "--steps", "3", "--save", "saved")
+    ((_, rows),) = histories(trace_of(tmp_path / "saved").events).items()
     found = reproduce(rows)
     assert found is not None
-    assert found.peak_bytes == run.estimate["peak"]["reserved_bytes"]
+    assert found.peak_bytes == run.peak["reserved_bytes"]
     assert len({stream for _, _, _, stream in rows}) == 2
 
 
@@ -181,11 +181,11 @@ with torch.no_grad():
 """
 
 
-def test_other_addresses_give_what_the_simulation_says(estimate):
+def test_other_addresses_give_what_the_simulation_says(estimate_with):
     """An H200 shows both figures for `pytorch/examples` mnist, whose layers and batches these are."""
-    usual = estimate(EVALUATES, "--until-exit").estimate
-    other = estimate(EVALUATES, "--until-exit", VERITASEST_ADDRESSES="upwards").estimate
-    low, high = usual["needs"]["address_range_bytes"]
-    assert (usual["peak"]["reserved_bytes"], other["peak"]["reserved_bytes"]) == (low, high)
-    assert other["needs"]["address_range_bytes"] == [low, high]
-    assert (usual["needs"]["timing_range_bytes"], len(usual["runs"])) == (None, 1)
+    usual = estimate_with(EVALUATES, {}, until_exit=True)
+    other = estimate_with(EVALUATES, {"addresses": "upwards"}, until_exit=True)
+    low, high = usual.needs.address_range_bytes
+    assert (usual.peak.reserved_bytes, other.peak.reserved_bytes) == (low, high)
+    assert other.needs.address_range_bytes == (low, high)
+    assert (usual.needs.timing_range_bytes, len(usual.runs)) == (None, 1)

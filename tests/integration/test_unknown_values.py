@@ -172,7 +172,7 @@ def test_loss_scaling_takes_its_steps_unless_gradients_are_assumed_to_overflow(e
     assert marked(SCALED) <= listed(usual)
     # Three steps skipped, each halves the scale: 65,536 / 8.
     assert b"state of 0 parameters, scale 8192.0" in overflowing.stdout
-    assert overflowing.estimate["peak"]["allocated_bytes"] < usual.estimate["peak"]["allocated_bytes"]
+    assert overflowing.peak["allocated_bytes"] < usual.peak["allocated_bytes"]
 
 
 def test_a_mask_selects_its_assumed_fraction(estimate):
@@ -190,8 +190,8 @@ def test_experts_share_the_tokens_evenly_also_when_recomputed_for_the_backward_p
     counts = [int(count) for count in re.findall(rb"expert got (\d+)", run.stdout)]
     assert len(counts) > 2 * 2 * 8
     assert all(900 < count < 1150 for count in counts)
-    low, high = run.estimate["needs"]["assumed_range_bytes"]
-    assert low <= run.estimate["needs"]["comfortable_bytes"] <= high
+    low, high = run.needs["assumed_range_bytes"]
+    assert low <= run.needs["unconstrained_bytes"] <= high
     assert low < high
     assert "veritasest run --values real --gpu h200" in run.text
 
@@ -217,4 +217,4 @@ def test_without_values_a_job_reads_zeros_and_nothing_is_listed(estimate):
     run = estimate(SCALED, "--until-exit", "--values", "off")
     assert run.code == 0, run.text
     assert run.estimate["assumed"] == []
-    assert run.estimate["needs"]["assumed_range_bytes"] is None
+    assert run.needs["assumed_range_bytes"] is None

@@ -1,9 +1,10 @@
 """A job is not ended before its largest batch was run, where its loader can tell."""
 
 import pytest
-from veritasest.trace.records import Batches
 
-from veritasest.trace import read
+from veritasest.trace import Batches
+
+from .conftest import trace_of
 
 # `lengths` names the length of each batch of 4 texts. Each step keeps nothing, so that only the batch makes the peak.
 JOB = """
@@ -50,7 +51,7 @@ def test_the_largest_batch_is_run_without_the_whole_epoch(estimate):
     assert run.estimate["steps"] < 100 < whole.estimate["steps"]
     assert run.estimate["settled"] is True
     assert b"epoch ended" in run.stdout
-    assert run.estimate["peak"]["allocated_bytes"] == whole.estimate["peak"]["allocated_bytes"]
+    assert run.peak["allocated_bytes"] == whole.peak["allocated_bytes"]
     (warning,) = run.estimate["warnings"]
     assert "the largest of the epoch's 150 batches was run" in warning
     assert whole.estimate["warnings"] == []
@@ -63,7 +64,7 @@ def test_workers_fetch_the_batches_that_are_looked_through(estimate):
         for text in ("Loader(Texts(lengths), batch_size=4)", loader)
     )
     assert helped.code == 0, helped.text
-    assert helped.estimate["peak"]["allocated_bytes"] == alone.estimate["peak"]["allocated_bytes"]
+    assert helped.peak["allocated_bytes"] == alone.peak["allocated_bytes"]
     assert helped.estimate["steps"] < 100
 
 
@@ -71,7 +72,7 @@ def test_a_short_epoch_sorted_by_length_is_run_as_it_is(estimate):
     job = JOB + "train(Loader(Texts(range(16, 76)), batch_size=4))\n"
     run, whole = estimate(job), estimate(job, "--until-exit")
     assert run.estimate["steps"] == whole.estimate["steps"] == 60
-    assert run.estimate["peak"] == whole.estimate["peak"]
+    assert run.peak == whole.peak
     assert run.estimate["warnings"] == []
 
 
@@ -91,11 +92,11 @@ def test_a_partial_last_batch_is_run_too(estimate, tmp_path, workers):
     # 4,000 texts, 9 at a time: 444 batches and one of 4.
     lengths = ALL_ALIKE.replace("100", "1000")
     job = JOB + lengths + f"train(Loader(Texts(lengths), batch_size=9, num_workers={workers}))\n"
-    run = estimate(job, "--budget", "0.2", "--trace", "job.trace")
+    run = estimate(job, "--budget", "0.2", "--save", "saved")
     assert run.code == 0, run.text
     assert run.estimate["steps"] < 300
     assert run.estimate["warnings"] == []
-    (loader,) = read(tmp_path / "job.trace").of(Batches)
+    (loader,) = trace_of(tmp_path / "saved").of(Batches)
     assert (loader.signatures, loader.epoch_batches, loader.varied) == (2, 445, False)
 
 

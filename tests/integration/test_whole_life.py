@@ -97,7 +97,7 @@ def test_a_peak_that_lies_late_is_seen(estimate, where):
     body, at_least = LATE[where]
     run = estimate(MODEL + body, "--budget", "4")
     assert run.code == 0, run.text
-    assert run.estimate["peak"]["allocated_bytes"] > at_least
+    assert run.peak["allocated_bytes"] > at_least
     assert run.estimate["observed"]["fast_forwarded"] is True
     assert run.estimate["observed"]["to_the_end"] is True, run.text
     assert run.estimate["not_reached"] == []
@@ -114,7 +114,7 @@ def test_skipped_batches_are_counted_by_enumerate_and_the_last_one_is_run(estima
 def test_a_short_job_is_run_as_it_is(estimate):
     job = MODEL + "for _ in range(12):\n    step()\nevaluate(30_000)\n"
     run, whole = estimate(job), estimate(job, "--until-exit")
-    assert run.estimate["peak"] == whole.estimate["peak"]
+    assert run.peak == whole.peak
     assert run.estimate["steps"] == 12
     assert run.estimate["observed"]["fast_forwarded"] is False
 
@@ -152,4 +152,4 @@ for epoch in range(20):
 """
     run = estimate(MODEL + collecting, "--budget", "2")
     assert run.code == 0, run.text
-    assert run.estimate["peak"]["allocated_bytes"] > 64 * 500 * ROWS  # all 501 outputs
+    assert run.peak["allocated_bytes"] > 64 * 500 * ROWS  # all 501 outputs
