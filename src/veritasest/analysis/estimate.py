@@ -15,11 +15,14 @@ from veritasest.analysis.peaks import devices_by_use, peak
 from veritasest.analysis.processes import DeviceUse, device_uses
 from veritasest.analysis.provenance import provenance
 from veritasest.errors import TraceError
-from veritasest.spec.enums import Verdict
+from veritasest.spec.enums import Purpose, Verdict
 from veritasest.spec.estimate import Estimate, FileChanges, GpuFacts, Needs, NotModelled, RankEstimate
 from veritasest.spec.gpu import GPU
 from veritasest.trace import HeldBack, Process, Trace, Unmodelled
 from veritasest.trace.recording import Recording
+
+# Without these there is no verdict; another run that was interrupted is as if it had not begun.
+_DECISIVE = (Purpose.CAPACITY, Purpose.WITHOUT_SKIPPING)
 
 
 def estimate(recording: Recording) -> Estimate:
@@ -27,7 +30,11 @@ def estimate(recording: Recording) -> Estimate:
     runs = [complete(run) for run in recording.runs if run.trace_path.exists()]
     if not runs:
         raise TraceError(f"the recording {recording.folder} holds no run", "record the job again")
-    return _assemble(recording, runs)
+    ended = [run for run in runs if not run.was_interrupted or run.purpose in _DECISIVE]
+    if ended == runs:
+        return _assemble(recording, runs)
+    found = _assemble(recording, ended)
+    return replace(found, warnings=(*found.warnings, "the estimate was interrupted: some of its figures are missing"))
 
 
 def _assemble(recording: Recording, runs: Sequence[CompletedRun]) -> Estimate:
