@@ -64,7 +64,11 @@ def pages(folder: Path, tmp_path: Path) -> Path:
     (root / "docs").mkdir(parents=True)
     (root / "benchmarks").symlink_to(folder)
     (folder / "results/summary.json").write_text(json.dumps(summary_of(folder)))
-    for name, marker in (("README.md", "headline"), ("docs/accuracy.md", "accuracy"), ("docs/comparison.md", "rivals")):
+    for name, marker in (
+        ("README.md", "headline"),
+        ("docs/accuracy.md", "accuracy"),
+        ("docs/comparison.md", "comparison"),
+    ):
         (root / name).write_text(f"before\n<!-- {marker} -->\nold\n<!-- /{marker} -->\nafter\n")
     return root
 
@@ -80,7 +84,7 @@ def test_each_page_gets_its_figures_and_keeps_the_rest(pages: Path, readme: Modu
     assert "| cnn | 2 | 50.0 % | 1.00 % | 2.00 % | -2.00 % | 50.0 % | +11.11 % |" in new["docs/accuracy.md"]
     # One of three, counting the one that was not estimated.
     assert "Of 3 jobs **33.3 % are exact to the byte**" in new["README.md"]
-    assert new["docs/comparison.md"] == "before\n<!-- rivals -->\n\nNot recorded.\n\n<!-- /rivals -->\nafter\n"
+    assert new["docs/comparison.md"] == "before\n<!-- comparison -->\n\nNot recorded.\n\n<!-- /comparison -->\nafter\n"
     assert all(text.startswith("before\n<!-- ") and text.endswith(" -->\nafter\n") for text in new.values())
     assert not any("old" in text for text in new.values())
     readme.main(pages)
@@ -97,6 +101,6 @@ def test_pages_without_markers_are_refused_and_unchanged(pages: Path, readme: Mo
         readme.main(tmp_path / "empty")
     (pages / "docs/comparison.md").write_text("no markers")
     before = texts(pages)
-    with pytest.raises(SystemExit, match=r"docs/comparison.md must have one block <!-- rivals -->"):
+    with pytest.raises(SystemExit, match=r"docs/comparison.md must have one block <!-- comparison -->"):
         readme.main(pages)
     assert texts(pages) == before
