@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from veritasest.analysis.life import observed, same_course
 from veritasest.analysis.peaks import fullest_device, peak, steps
-from veritasest.analysis.verdict import INTERRUPTED, RunVerdict, classify_run, ending_of
+from veritasest.analysis.verdict import WAS_INTERRUPTED, RunVerdict, classify_run, ending_of
 from veritasest.spec.enums import Purpose, Verdict
 from veritasest.spec.estimate import Peak, Run
 from veritasest.spec.run import RunSpec
@@ -45,8 +45,7 @@ class CompletedRun:
 
     @property
     def was_interrupted(self) -> bool:
-        doubt = self.result.undetermined
-        return doubt is not None and doubt.reason == INTERRUPTED
+        return self.result.undetermined == WAS_INTERRUPTED
 
     def completes_like(self, other: CompletedRun) -> bool:
         """Whether it got as far as the other: a job that dies later at a smaller capacity did not complete."""

@@ -14,11 +14,12 @@ from veritasest.analysis.needs import needs, unknown_ranges, unlimited_failure
 from veritasest.analysis.peaks import devices_by_use, peak
 from veritasest.analysis.processes import DeviceUse, device_uses
 from veritasest.analysis.provenance import provenance
+from veritasest.analysis.verdict import WAS_INTERRUPTED
 from veritasest.errors import TraceError
 from veritasest.spec.enums import Purpose, Verdict
 from veritasest.spec.estimate import Estimate, FileChanges, GpuFacts, Needs, NotModelled, RankEstimate
 from veritasest.spec.gpu import GPU
-from veritasest.trace import HeldBack, Process, Trace, Unmodelled
+from veritasest.trace import DeferredFree, HeldBack, Process, Trace, Unmodelled
 from veritasest.trace.recording import Recording
 
 # Without these there is no verdict; another run that was interrupted is as if it had not begun.
@@ -34,7 +35,18 @@ def estimate(recording: Recording) -> Estimate:
     if ended == runs:
         return _assemble(recording, runs)
     found = _assemble(recording, ended)
+    if found.verdict is Verdict.FITS and _timing_is_open(runs):
+        found = replace(found, verdict=Verdict.UNDETERMINED, undetermined=WAS_INTERRUPTED)
     return replace(found, warnings=(*found.warnings, "the estimate was interrupted: some of its figures are missing"))
+
+
+def _timing_is_open(runs: Sequence[CompletedRun]) -> bool:
+    """Whether a run that could have made "fits" a "does not fit" is missing."""
+    known = {run.purpose for run in runs if not run.was_interrupted}
+    begun = {run.purpose for run in runs}
+    if not capacity_run(runs).trace.of(DeferredFree):
+        return False
+    return Purpose.LATE_EVENTS not in known or Purpose.LATE_EVENTS_AT_CAPACITY in begun - known
 
 
 def _assemble(recording: Recording, runs: Sequence[CompletedRun]) -> Estimate:

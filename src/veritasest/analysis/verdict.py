@@ -16,7 +16,7 @@ from veritasest.trace import Exit, JobException, Refused, Trace, Unmodelled
 
 # A library function newer than our tables: the loader names it when torch is imported.
 _MISSING_SYMBOL = re.compile(r"undefined symbol: ((?:cu|nccl|nvml)\w+)")
-INTERRUPTED = "interrupted"
+WAS_INTERRUPTED = Undetermined(reason="interrupted", message="the estimate was interrupted", hint="run it again")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ def ending_of(trace: Trace) -> Exit:
 
 def _doubt(trace: Trace, ending: Exit, verdict: Verdict) -> Undetermined | None:
     if ending.reason is ExitReason.INTERRUPTED:
-        return Undetermined(reason=INTERRUPTED, message="the estimate was interrupted", hint="run it again")
+        return WAS_INTERRUPTED
     if verdict is Verdict.FITS:
         return doubt_about_fit(trace, ending, quiet=is_quiet(trace))
     return doubt_about_us(trace) if verdict is Verdict.JOB_FAILED else None

@@ -74,3 +74,27 @@ def test_a_failure_that_was_not_confirmed_is_not_blamed_on_the_job(job: Callable
     found = veritasest.estimate_recording(tmp_path / "saved")
     assert found.undetermined is not None
     assert (found.verdict, found.undetermined.reason, len(found.runs)) == ("undetermined", "interrupted", 2)
+
+
+DEFERS = """
+job.start()
+write(DeferredFree())
+if job.run.events == "late":
+    import signal
+    os.kill(os.getppid(), signal.SIGINT)
+    time.sleep(60)
+job.reserve(5 << 30)
+job.step(1, 5 << 30)
+job.end("steps")
+"""
+
+
+def test_fits_is_not_claimed_while_the_run_that_could_refute_it_is_missing(
+    job: Callable[[str], Path], tmp_path: Path
+) -> None:
+    job(DEFERS)
+    with pytest.raises(Interrupted, match="interrupted after"):
+        api.record(["train.py"], gpu="h200", steps=1, save=tmp_path / "saved")
+    found = veritasest.estimate_recording(tmp_path / "saved")
+    assert found.undetermined is not None
+    assert (found.verdict, found.undetermined.reason) == ("undetermined", "interrupted")
