@@ -81,3 +81,19 @@ def test_links_of_pages_outside_the_site_lead_to_files(path: Path) -> None:
     """Those within the site are checked when it is built (`make docs`)."""
     links = re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", path.read_text())
     assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]+)`")
+FOLDERS = ("", "src/veritasest", "src/veritasest/engines/emulated", "native")
+# Examples, files of the user, and what a build or a job leaves.
+ELSEWHERE = ("build/", "native/cufoo/", "veritasest/gpus.jsonl", "cufoo/", "01-capacity/")
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_paths_that_are_named_exist(path: Path) -> None:
+    named = [name for name in PATH.findall(path.read_text()) if not name.startswith(ELSEWHERE) and "NAME" not in name]
+    assert [name for name in named if not any((ROOT / folder / name).exists() for folder in FOLDERS)] == []
+
+
+def test_modules_named_for_variables_exist() -> None:
+    assert [each.where for each in VARIABLES if not (ROOT / "src/veritasest" / each.where).exists()] == []
