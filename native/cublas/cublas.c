@@ -1,24 +1,12 @@
-/* cuBLAS: matrix products do nothing, handles remember what was set on them.
- *
- * Results that cuBLAS would write to host memory (dot products, norms, indices) are zeros: the values were never
- * computed. What happens to device memory is left undone. Signatures are written with void pointers where the type says
- * nothing.
- */
-#define VEST_LIBRARY "cublas"
-#define VEST_REFUSAL 15 /* CUBLAS_STATUS_NOT_SUPPORTED */
-#include "facts/facts.h"
-#include "stub.h"
+/* Handles and their settings, versions, status names, memory. */
+#include "cublas.h"
+#include "object.h"
+#include "versions.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "symbols/cublas_noop.def"
 #include "symbols/cublas_unsupported.def"
-
-enum { SUCCESS = 0, NOT_INITIALIZED = 1, ALLOC_FAILED = 3, INVALID_VALUE = 7 };
-
-#include "object.h"
 
 struct handle {
     int device;
@@ -115,8 +103,7 @@ VEST_EXPORT int cublasGetLoggerCallback(void **callback)
 VEST_EXPORT int cublasGetVersion_v2(struct handle *handle, int *version)
 {
     (void)handle;
-    const int *parts = vest_version(VEST_CUBLAS, VEST_CUDA_MAJOR)->parts;
-    *version = parts[0] * 10000 + parts[1] * 100 + parts[2];
+    *version = vest_version_number(VEST_CUBLAS, 10000);
     return SUCCESS;
 }
 
@@ -128,13 +115,7 @@ VEST_EXPORT size_t cublasGetCudartVersion(void)
     return (size_t)(parts[0] * 1000 + parts[1] * 10);
 }
 
-VEST_EXPORT int cublasGetProperty(int which, int *value)
-{
-    if (which < 0 || which > 2 || !value)
-        return INVALID_VALUE;
-    *value = vest_version(VEST_CUBLAS, VEST_CUDA_MAJOR)->parts[which];
-    return SUCCESS;
-}
+GET_PROPERTY(cublasGetProperty, VEST_CUBLAS, INVALID_VALUE)
 
 VEST_EXPORT const char *cublasGetStatusName(int status)
 {
@@ -162,209 +143,3 @@ VEST_EXPORT int cublasAlloc(int count, int element_bytes, void **out)
 }
 
 VEST_EXPORT int cublasFree(void *address) { return vest_free(address) ? SUCCESS : INVALID_VALUE; }
-
-/* Copies between host and device, column by column. A vector with a stride is a matrix with one row. */
-static int copy_columns(int64_t rows, int64_t cols, int64_t element, const char *from, int64_t from_ld, char *to,
-                        int64_t to_ld)
-{
-    if (rows < 0 || cols < 0 || element <= 0 || from_ld <= 0 || to_ld <= 0)
-        return INVALID_VALUE;
-    if (from_ld == rows && to_ld == rows) {
-        vest_copy(to, from, (size_t)(rows * cols * element));
-        return SUCCESS;
-    }
-    for (int64_t column = 0; column < cols; column++)
-        vest_copy(to + column * to_ld * element, from + column * from_ld * element, (size_t)(rows * element));
-    return SUCCESS;
-}
-
-#define COPIES(verb, suffix, integer)                                                                                  \
-    VEST_EXPORT int cublas##verb##Matrix##suffix(integer rows, integer cols, integer element, const void *from,        \
-                                                 integer from_ld, void *to, integer to_ld)                             \
-    {                                                                                                                  \
-        return copy_columns(rows, cols, element, from, from_ld, to, to_ld);                                            \
-    }                                                                                                                  \
-    VEST_EXPORT int cublas##verb##Vector##suffix(integer count, integer element, const void *from, integer from_step,  \
-                                                 void *to, integer to_step)                                            \
-    {                                                                                                                  \
-        return copy_columns(1, count, element, from, from_step, to, to_step);                                          \
-    }
-
-COPIES(Set, , int)
-COPIES(Get, , int)
-COPIES(Set, _64, int64_t)
-COPIES(Get, _64, int64_t)
-COPIES(Set, Async, int) /* the trailing stream is not needed: copies are done at once */
-COPIES(Get, Async, int)
-COPIES(Set, Async_64, int64_t)
-COPIES(Get, Async_64, int64_t)
-
-static int zero_on_host(void *result, size_t bytes)
-{
-    if (result && !vest_is_device(result))
-        memset(result, 0, bytes);
-    return SUCCESS;
-}
-
-/* Reductions to one value: dot(x, y) has the result in seventh place, the others in fifth. */
-#define RESULT7(name, integer, bytes)                                                                                  \
-    VEST_EXPORT int name(void *handle, integer n, const void *x, integer x_step, const void *y, integer y_step,        \
-                         void *result)                                                                                 \
-    {                                                                                                                  \
-        (void)handle, (void)n, (void)x, (void)x_step, (void)y, (void)y_step;                                           \
-        return zero_on_host(result, bytes);                                                                            \
-    }
-#define RESULT5(name, integer, bytes)                                                                                  \
-    VEST_EXPORT int name(void *handle, integer n, const void *x, integer x_step, void *result)                         \
-    {                                                                                                                  \
-        (void)handle, (void)n, (void)x, (void)x_step;                                                                  \
-        return zero_on_host(result, bytes);                                                                            \
-    }
-#define BOTH(shape, name, bytes) shape(name##_v2, int, bytes) shape(name##_v2_64, int64_t, bytes)
-#define INDEX(name) RESULT5(name##_v2, int, 4) RESULT5(name##_v2_64, int64_t, 8)
-
-BOTH(RESULT7, cublasSdot, 4)
-BOTH(RESULT7, cublasDdot, 8)
-BOTH(RESULT7, cublasCdotu, 8)
-BOTH(RESULT7, cublasCdotc, 8)
-BOTH(RESULT7, cublasZdotu, 16)
-BOTH(RESULT7, cublasZdotc, 16)
-BOTH(RESULT5, cublasSnrm2, 4)
-BOTH(RESULT5, cublasDnrm2, 8)
-BOTH(RESULT5, cublasScnrm2, 4)
-BOTH(RESULT5, cublasDznrm2, 8)
-BOTH(RESULT5, cublasSasum, 4)
-BOTH(RESULT5, cublasDasum, 8)
-BOTH(RESULT5, cublasScasum, 4)
-BOTH(RESULT5, cublasDzasum, 8)
-INDEX(cublasIsamax)
-INDEX(cublasIdamax)
-INDEX(cublasIcamax)
-INDEX(cublasIzamax)
-INDEX(cublasIsamin)
-INDEX(cublasIdamin)
-INDEX(cublasIcamin)
-INDEX(cublasIzamin)
-
-/* cudaDataType: only those a scalar result can have. */
-static size_t type_bytes(int type)
-{
-    switch (type) {
-    case 1: return 8;           /* CUDA_R_64F */
-    case 5: return 16;          /* CUDA_C_64F */
-    case 4: return 8;           /* CUDA_C_32F */
-    case 2: case 14: return 2;  /* CUDA_R_16F, CUDA_R_16BF */
-    default: return 4;          /* CUDA_R_32F, CUDA_C_16F, CUDA_C_16BF */
-    }
-}
-
-#define DOT_EX(name, integer)                                                                                          \
-    VEST_EXPORT int name(void *handle, integer n, const void *x, int x_type, integer x_step, const void *y,            \
-                         int y_type, integer y_step, void *result, int result_type)                                    \
-    {                                                                                                                  \
-        (void)handle, (void)n, (void)x, (void)x_type, (void)x_step, (void)y, (void)y_type, (void)y_step;               \
-        return zero_on_host(result, type_bytes(result_type));                                                          \
-    }
-#define NORM_EX(name, integer)                                                                                         \
-    VEST_EXPORT int name(void *handle, integer n, const void *x, int x_type, integer x_step, void *result,             \
-                         int result_type)                                                                              \
-    {                                                                                                                  \
-        (void)handle, (void)n, (void)x, (void)x_type, (void)x_step;                                                    \
-        return zero_on_host(result, type_bytes(result_type));                                                          \
-    }
-#define INDEX_EX(name, integer)                                                                                        \
-    VEST_EXPORT int name(void *handle, integer n, const void *x, int x_type, integer x_step, integer *result)          \
-    {                                                                                                                  \
-        (void)handle, (void)n, (void)x, (void)x_type, (void)x_step;                                                    \
-        return zero_on_host(result, sizeof *result);                                                                   \
-    }
-
-DOT_EX(cublasDotEx, int)
-DOT_EX(cublasDotEx_64, int64_t)
-DOT_EX(cublasDotcEx, int)
-DOT_EX(cublasDotcEx_64, int64_t)
-NORM_EX(cublasNrm2Ex, int)
-NORM_EX(cublasNrm2Ex_64, int64_t)
-NORM_EX(cublasAsumEx, int)
-NORM_EX(cublasAsumEx_64, int64_t)
-INDEX_EX(cublasIamaxEx, int)
-INDEX_EX(cublasIamaxEx_64, int64_t)
-INDEX_EX(cublasIaminEx, int)
-INDEX_EX(cublasIaminEx_64, int64_t)
-
-/* Givens rotations: a and b are inputs too and stay; the rotation (c, s) or its parameters become zeros. */
-#define ROTG(name, c_bytes, s_bytes)                                                                                   \
-    VEST_EXPORT int name(void *handle, void *a, void *b, void *c, void *s)                                             \
-    {                                                                                                                  \
-        (void)handle, (void)a, (void)b;                                                                                \
-        zero_on_host(c, c_bytes);                                                                                      \
-        return zero_on_host(s, s_bytes);                                                                               \
-    }
-#define ROTMG(name, bytes)                                                                                             \
-    VEST_EXPORT int name(void *handle, void *d1, void *d2, void *x1, const void *y1, void *parameters)                 \
-    {                                                                                                                  \
-        (void)handle, (void)d1, (void)d2, (void)x1, (void)y1;                                                          \
-        return zero_on_host(parameters, bytes);                                                                        \
-    }
-
-ROTG(cublasSrotg_v2, 4, 4)
-ROTG(cublasDrotg_v2, 8, 8)
-ROTG(cublasCrotg_v2, 4, 8)
-ROTG(cublasZrotg_v2, 8, 16)
-ROTMG(cublasSrotmg_v2, 5 * 4)
-ROTMG(cublasDrotmg_v2, 5 * 8)
-
-/* Batched factorisations. `info` of LU and the inverses is an array on the device, one int a matrix, and says "no
- * error"; the others report argument errors through one int on the host. */
-static int no_error(int *info, int count)
-{
-    static const int zero = 0;
-    if (info && count > 0)
-        vest_fill(info, &zero, sizeof zero, (size_t)count);
-    return SUCCESS;
-}
-
-#define BATCHED(letter)                                                                                                \
-    VEST_EXPORT int cublas##letter##getrfBatched(void *handle, int n, void *a, int lda, int *pivots, int *info,        \
-                                                 int batch)                                                            \
-    {                                                                                                                  \
-        (void)handle, (void)n, (void)a, (void)lda, (void)pivots;                                                       \
-        return no_error(info, batch);                                                                                  \
-    }                                                                                                                  \
-    VEST_EXPORT int cublas##letter##getriBatched(void *handle, int n, const void *a, int lda, const int *pivots,       \
-                                                 void *c, int ldc, int *info, int batch)                               \
-    {                                                                                                                  \
-        (void)handle, (void)n, (void)a, (void)lda, (void)pivots, (void)c, (void)ldc;                                   \
-        return no_error(info, batch);                                                                                  \
-    }                                                                                                                  \
-    VEST_EXPORT int cublas##letter##matinvBatched(void *handle, int n, const void *a, int lda, void *inverse,          \
-                                                  int ld_inverse, int *info, int batch)                                \
-    {                                                                                                                  \
-        (void)handle, (void)n, (void)a, (void)lda, (void)inverse, (void)ld_inverse;                                    \
-        return no_error(info, batch);                                                                                  \
-    }                                                                                                                  \
-    VEST_EXPORT int cublas##letter##getrsBatched(void *handle, int trans, int n, int nrhs, const void *a, int lda,     \
-                                                 const int *pivots, void *b, int ldb, int *info, int batch)            \
-    {                                                                                                                  \
-        (void)handle, (void)trans, (void)n, (void)nrhs, (void)a, (void)lda, (void)pivots, (void)b, (void)ldb;          \
-        (void)batch;                                                                                                   \
-        return zero_on_host(info, sizeof *info);                                                                       \
-    }                                                                                                                  \
-    VEST_EXPORT int cublas##letter##geqrfBatched(void *handle, int m, int n, void *a, int lda, void *tau, int *info,   \
-                                                 int batch)                                                            \
-    {                                                                                                                  \
-        (void)handle, (void)m, (void)n, (void)a, (void)lda, (void)tau, (void)batch;                                    \
-        return zero_on_host(info, sizeof *info);                                                                       \
-    }                                                                                                                  \
-    VEST_EXPORT int cublas##letter##gelsBatched(void *handle, int trans, int m, int n, int nrhs, void *a, int lda,     \
-                                                void *c, int ldc, int *info, int *device_info, int batch)              \
-    {                                                                                                                  \
-        (void)handle, (void)trans, (void)m, (void)n, (void)nrhs, (void)a, (void)lda, (void)c, (void)ldc;               \
-        no_error(device_info, batch);                                                                                  \
-        return zero_on_host(info, sizeof *info);                                                                       \
-    }
-
-BATCHED(S)
-BATCHED(D)
-BATCHED(C)
-BATCHED(Z)

@@ -1,6 +1,6 @@
-/* cuBLASLt: descriptors that remember, and one algorithm that needs no workspace.
+/* The stand-in for cuBLASLt: descriptors that keep their attributes, and one algorithm that needs no workspace.
  *
- * Callers may keep descriptors in memory of their own (the *Init_internal entry points), so every attribute has its
+ * Callers may keep descriptors in their own memory (the *Init_internal entry points), so every attribute has its
  * place inside the published size of the descriptor: 256 bytes for a product, 64 for the others.
  *
  * The real heuristic may pick an algorithm that uses part of the workspace offered. PyTorch allocates what it offers,
@@ -8,8 +8,8 @@
  */
 #define VEST_LIBRARY "cublasLt"
 #define VEST_REFUSAL 15 /* CUBLAS_STATUS_NOT_SUPPORTED */
-#include "facts/facts.h"
 #include "stub.h"
+#include "versions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,7 @@ static size_t cache_capacity = 8192; /* entries; documented default of the heuri
 
 VEST_EXPORT size_t cublasLtGetVersion(void)
 {
-    const int *parts = vest_version(VEST_CUBLASLT, VEST_CUDA_MAJOR)->parts;
-    return (size_t)(parts[0] * 10000 + parts[1] * 100 + parts[2]);
+    return (size_t)vest_version_number(VEST_CUBLASLT, 10000);
 }
 
 VEST_EXPORT size_t cublasLtGetCudartVersion(void)
@@ -36,13 +35,7 @@ VEST_EXPORT size_t cublasLtGetCudartVersion(void)
     return (size_t)(parts[0] * 1000 + parts[1] * 10);
 }
 
-VEST_EXPORT int cublasLtGetProperty(int which, int *value)
-{
-    if (which < 0 || which > 2 || !value)
-        return INVALID_VALUE;
-    *value = vest_version(VEST_CUBLASLT, VEST_CUDA_MAJOR)->parts[which];
-    return SUCCESS;
-}
+GET_PROPERTY(cublasLtGetProperty, VEST_CUBLASLT, INVALID_VALUE)
 
 VEST_EXPORT const char *cublasLtGetStatusName(int status)
 {
@@ -90,7 +83,7 @@ static int product_place(int id)
 
 static int layout_place(int id)
 {
-    if (id == 8) /* BATCH_MODE, 32-bit, beside the 32-bit TYPE */
+    if (id == 8) /* BATCH_MODE, 32-bit, next to the 32-bit TYPE */
         return 4;
     return id >= 0 && id <= 7 ? id * SLOT : -1;
 }

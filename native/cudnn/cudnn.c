@@ -1,4 +1,4 @@
-/* Stands in front of the real cuDNN: plans are asked of it (plans.c), nothing is executed.
+/* The stand-in in front of the real cuDNN, which is asked for plans (plans.c); nothing is executed.
  *
  * Calls that need a live handle are answered by a size model where there is one (rnn.c, legacy.c...) and by
  * a recorded refusal where there is none.

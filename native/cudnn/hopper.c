@@ -1,18 +1,18 @@
-/* What two families of cuDNN's Hopper engines ask for on the GPU, worked out from the answer they give without a device.
+/* The workspaces of two families of cuDNN's Hopper engines on the GPU, derived from their answers without a device.
  *
  * The cluster engines (fp32: forward 67, data gradient 71, filter gradient 68; fp16 and bf16: 62, 67, 65) run a
- * persistent kernel. Its last, partly filled wave of output tiles may be split along K ("stream-K"); the workspace holds
- * the partial tiles, their barriers and a tile counter. A wave is what fits on the device at once: a handle asks the
- * device, device properties assume one GPC of 18 SMs. All else is the same code, so
+ * persistent kernel. Its last, partly filled wave of output tiles may be split along K ("stream-K"); the workspace
+ * holds the partial tiles, their barriers and a tile counter. A wave is what fits on the device at once: a handle asks
+ * the device, device properties assume one GPC of 18 SMs. All else is the same code, so
  *
  *     on the GPU = deviceless - scheduler(deviceless wave) + scheduler(wave of the GPU)
  *
  * Evidence: CUDNN_CLUSTER_PLAN in facts.def, and cuDNN 9.19 itself: given device properties, the real library answers
  * without a GPU for any shape, knob, clock rate and SM count up to 18. Tile shapes, costs, tie-breaks and groups were
  * measured so; the scheduler's part then agreed on 6,000 random convolutions, 400 each with odd channels and in three
- * dimensions, 500 with groups, and 500 for each of six other pairs of clock rates. The waves were read off recorded plans
- * of the H200: another GPU, or one with other SMs fused off, has its own (cudaOccupancyMaxActiveClusters times the
- * cluster size).
+ * dimensions, 500 with groups, and 500 for each of six other pairs of clock rates. The waves were measured by recorded
+ * plans of the H200: another GPU, or one with other SMs fused off, has its own (cudaOccupancyMaxActiveClusters times
+ * the cluster size).
  *
  * Known limitations: groups are not in the recordings; tiles of 128 x 256 with steps of 32 and groups of 129 to 255
  * channels missed in 3 of 400 deviceless answers. What cuBLASLt asks for (lt_bytes) is a fit, not a derivation.
@@ -21,6 +21,7 @@
 
 #include "cudnn.h"
 #include "hopper_plan.h"
+#include "round.h"
 
 #define GPC_SMS 18
 
@@ -29,8 +30,10 @@ static bool tile_shape(int64_t knob, int64_t *rows, int64_t *columns)
 {
     static const struct {
         int knob, rows, columns;
-    } shapes[] = {{0, 128, 128}, {1, 128, 64}, {2, 128, 32}, {3, 256, 128}, {4, 256, 64},  {5, 64, 64},   {6, 128, 256},
-                  {7, 64, 128},  {8, 64, 32},  {9, 64, 256}, {16, 256, 32}, {18, 64, 192}, {19, 128, 192}, {20, 256, 96}};
+    } shapes[] = {
+        {0, 128, 128}, {1, 128, 64}, {2, 128, 32}, {3, 256, 128}, {4, 256, 64},  {5, 64, 64},    {6, 128, 256},
+        {7, 64, 128},  {8, 64, 32},  {9, 64, 256}, {16, 256, 32}, {18, 64, 192}, {19, 128, 192}, {20, 256, 96},
+    };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         if (shapes[i].knob == knob) {
             *rows = shapes[i].rows;
@@ -40,7 +43,7 @@ static bool tile_shape(int64_t knob, int64_t *rows, int64_t *columns)
     return false;
 }
 
-/* Blocks resident on the device by cluster size, read off an H200's plans (132 SMs). 0: never recorded. */
+/* Blocks resident on the device by cluster size, from an H200's plans (132 SMs). 0: never recorded. */
 static int64_t wave_of(int64_t cluster)
 {
     static const int waves[] = {0, 132, 132, 117, 120, 110, 102, 105, 120, 0, 0, 0, 0, 0, 0, 0, 112};
@@ -54,10 +57,6 @@ static bool of_family(const struct plan *plan)
     return plan->engine == engines[plan->half][plan->kind] && plan->workspace_knob >= 0 && plan->cga_m > 0 &&
            plan->cga_n > 0 && tile_shape(plan->tile_size, &rows, &columns);
 }
-
-static int64_t smaller(int64_t one, int64_t other) { return one < other ? one : other; }
-static int64_t larger(int64_t one, int64_t other) { return one > other ? one : other; }
-static int64_t divide_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
 
 static int64_t product(const int64_t *values, int from, int to)
 {
@@ -84,7 +83,7 @@ static int64_t output_tiles(const struct plan *plan, int64_t rows, int64_t colum
     return divide_up(down, plan->cga_m) * plan->cga_m * divide_up(across, plan->cga_n) * plan->cga_n;
 }
 
-/* Steps of `depth` along K: every filter tap starts anew, except in a filter gradient, whose K is the output's pixels. */
+/* Steps of `depth` along K: every filter tap starts anew, except in a filter gradient, whose K is the output pixels. */
 static int64_t k_iterations(const struct plan *plan, int64_t depth)
 {
     if (plan->kind == FILTER)
@@ -92,7 +91,7 @@ static int64_t k_iterations(const struct plan *plan, int64_t depth)
     return product(plan->w, 2, plan->dims) * divide_up(plan->kind == FORWARD ? plan->w[1] : plan->w[0], depth);
 }
 
-/* The parts left when each takes as many steps as the largest. */
+/* How many parts there are when each has as many steps as the largest. */
 static int64_t even(int64_t iterations, int64_t parts) { return divide_up(iterations, divide_up(iterations, parts)); }
 
 static int64_t levels_of(int64_t parts)
@@ -106,8 +105,8 @@ static int64_t levels_of(int64_t parts)
 }
 
 /* How many blocks share one tile of the tail: the fewest among the fastest, by cuDNN's own model of the time. Costs are
- * cycles times 40 * `speed`, so that all are integers. The reduction hides behind one of the full waves. With none, a long
- * K is cut into pieces of just over 1,024 elements, if that makes nine or more. */
+ * cycles times 40 * `speed`, so that all are integers. The reduction hides behind one of the full waves. With none, a
+ * long K is cut into pieces of just over 1,024 elements, if that makes nine or more. */
 static int64_t splits(const struct plan *plan, int64_t rows, int64_t columns, int64_t limit, int64_t full_waves)
 {
     const int64_t depth = plan->half && plan->tile_k == 1 ? 64 : 32, iterations = k_iterations(plan, depth);
@@ -184,8 +183,8 @@ static int64_t scheduler(const struct plan *plan, int64_t wave)
     return batch_scheduler(&one, divide_up(groups, one.w[0] / width), wave);
 }
 
-/* The most that scheduler() can give for a wave of at most `sms` blocks, one on each SM: a partial tile for every block,
- * and no more barriers than twice the blocks. */
+/* The most that scheduler() can give for a wave of at most `sms` blocks, one on each SM: a partial tile for every
+ * block, and no more barriers than twice the blocks. */
 static int64_t most_scheduled(const struct plan *plan, int64_t sms)
 {
     int64_t rows = 0, columns = 0;
@@ -202,9 +201,9 @@ static bool is_aligned(const struct plan *plan, int64_t pixels, int64_t width)
            (plan->kind != FILTER || plan->w[0] * size % 16 == 0);
 }
 
-/* What the 1x1 engines backed by cuBLASLt ask for besides their partial sums: 0, 272 or 400 bytes. A fit: right on 439 of
- * 446 plans of one recording and on 160 of 201 of another, which has more odd sizes; where rows are not whole 16 bytes the
- * real heuristics may choose an algorithm with a workspace of its own. */
+/* What the 1x1 engines backed by cuBLASLt need in addition to their partial sums: 0, 272 or 400 bytes. A fit: right on
+ * 439 of 446 plans of one recording and on 160 of 201 of another, which has more odd sizes; where rows are not whole 16
+ * bytes the real heuristics may choose an algorithm that has a workspace. */
 static struct vest_part lt_part(const struct plan *plan)
 {
     const int64_t pixels = product(plan->x, 2, plan->dims);

@@ -16,7 +16,7 @@ static int64_t number(const char *text, const char *key, int64_t otherwise)
     return value ? strtoll(value, NULL, 10) : otherwise;
 }
 
-/* The tensor that plays `role` in the convolution: its name stands in the node, its facts in the list of tensors. */
+/* The tensor that is `role` in the convolution: its name is in the node, its shape in the list of tensors. */
 static const char *tensor(const char *text, const char *node, const char *role)
 {
     const char *name = after(node, role);
@@ -60,7 +60,10 @@ static bool read_kind(const char *node, enum kind *out)
 bool vest_read_plan(const char *text, struct plan *out)
 {
     static const char *roles[][3] = {
-        {"\"X\":\"", "\"W\":\"", "\"Y\":\""}, {"\"dX\":\"", "\"W\":\"", "\"dY\":\""}, {"\"X\":\"", "\"dW\":\"", "\"dY\":\""}};
+        {"\"X\":\"", "\"W\":\"", "\"Y\":\""},
+        {"\"dX\":\"", "\"W\":\"", "\"dY\":\""},
+        {"\"X\":\"", "\"dW\":\"", "\"dY\":\""},
+    };
     const char *node = after(text, "\"nodes\":["), *engine = after(text, "\"engine\":{");
     if (!node || !engine || !read_kind(node, &out->kind))
         return false;

@@ -6,6 +6,7 @@
  * benchmarks/workspaces/score_cudnn.py shows the rest.
  */
 #include "cudnn.h"
+#include "round.h"
 
 /* Public names: CUDNN_DATA_*, CUDNN_BATCHNORM_*, CUDNN_BATCHNORM_OPS_*. */
 enum { FP32 = 0, FP64 = 1 };
@@ -24,8 +25,6 @@ static int read_tensor(descriptor_t descriptor, struct tensor *out)
     REAL(cudnnGetTensorNdDescriptor, int, descriptor_t, int, int *, int *, int *, int *)
     return function(descriptor, MAX_DIMENSIONS, &out->type, &out->dimensions, out->sizes, out->strides);
 }
-
-static size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
 
 /* Batch normalisation.
  *
@@ -127,7 +126,7 @@ VEST_EXPORT int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void *handl
 }
 
 /* CTC loss: per sequence, the probabilities (steps x alphabet), two tables of steps x the label with blanks around each
- * letter, the label itself, and a few words. The old call, whose labels lie on the host, has room for them too; its
+ * letter, the label itself, and a few words. The old call, whose labels are on the host, also has room for them; its
  * longest label counts. Both algorithms ask for the same. */
 
 static int ctc_size(const char *name, descriptor_t probabilities, size_t longest, size_t label_words, size_t *bytes)

@@ -1,11 +1,11 @@
-/* The file behind plan_cache.h: one line a plan, appended by one write() each, so that concurrent runs can share it.
+/* The file behind plan_cache.h: one line per plan, appended by one write() each, so that concurrent runs can share it.
  *
  * A line is "hash hash status base fact unrecorded bytes most check", the middle being a struct vest_workspace; one
  * that does not check is ignored, so a torn or corrupt file costs a recomputation and nothing else. The hashes include
  * the cuDNN version and the device properties, so one file serves all of them. It is bounded: past FILE_LIMIT it starts
  * anew.
  *
- * The setting `plan_cache` names the file; without it nothing is remembered between processes.
+ * The setting `plan_cache` names the file; without it nothing is kept between processes.
  */
 #include "plan_cache.h"
 #include "cudnn.h"
@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FORMAT 4 /* counted up when the answers change: corrections included */
+#define FORMAT 4 /* increased when the answers change, corrections included */
 #define FILE_LIMIT (8 << 20)
 #define SLOTS (1 << 17) /* more than FILE_LIMIT holds lines */
 #define LINE_BYTES 200

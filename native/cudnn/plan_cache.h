@@ -1,4 +1,4 @@
-/* Finished cuDNN plans, remembered from run to run. */
+/* Finished cuDNN plans, kept from run to run. */
 #ifndef VEST_PLAN_CACHE_H
 #define VEST_PLAN_CACHE_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A running hash (two independent FNV-1a streams). `unknown`: something went in that has no hash of its own. */
+/* A running hash (two independent FNV-1a streams). `unknown`: something went in that has no hash. */
 struct vest_digest {
     uint64_t words[2];
     bool unknown;

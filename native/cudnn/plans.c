@@ -1,6 +1,6 @@
-/* cuDNN's graph API: asked of the real library for a GPU that is not there, its finished plans remembered on disk.
+/* cuDNN's graph API: the real library answers for a GPU that is not there, and its finished plans are kept on disk.
  *
- * A device-properties descriptor made from a JSON text takes the place of the handle (documented from cuDNN 9.8 on). So
+ * A device-properties descriptor made from a JSON text replaces the handle (documented from cuDNN 9.8 on). So
  * the real heuristics choose the real engines for the target GPU, and their workspaces are the real ones, but for the
  * corrections in hopper.c.
  *
@@ -78,7 +78,7 @@ static void forget(descriptor_t descriptor)
     free(known);
 }
 
-/* A copy of what is known, taken under the lock. */
+/* A copy of what is known, made under the lock. */
 static struct known look(descriptor_t descriptor)
 {
     pthread_mutex_lock(&lock);
@@ -189,8 +189,9 @@ static void digest_attribute(descriptor_t descriptor, int attribute, int type, i
     pthread_mutex_unlock(&lock);
 }
 
-/* Handles are ours and mean nothing to the real library: the properties attached above stand for them. */
-VEST_EXPORT int cudnnBackendSetAttribute(descriptor_t descriptor, int attribute, int type, int64_t count, const void *values)
+/* Handles are ours and mean nothing to the real library: the properties attached above replace them. */
+VEST_EXPORT int cudnnBackendSetAttribute(descriptor_t descriptor, int attribute, int type, int64_t count,
+                                         const void *values)
 {
     if (type == TYPE_HANDLE)
         return CUDNN_SUCCESS;
@@ -261,8 +262,8 @@ static void digest_results(descriptor_t heuristics, int64_t count, const descrip
     pthread_mutex_unlock(&lock);
 }
 
-VEST_EXPORT int cudnnBackendGetAttribute(descriptor_t descriptor, int attribute, int type, int64_t wanted, int64_t *count,
-                                         void *values)
+VEST_EXPORT int cudnnBackendGetAttribute(descriptor_t descriptor, int attribute, int type, int64_t wanted,
+                                         int64_t *count, void *values)
 {
     struct known known = look(descriptor);
     if (known.kind == EXECUTION_PLAN && attribute == PLAN_WORKSPACE && known.finished && wanted >= 1 && values) {
@@ -271,7 +272,7 @@ VEST_EXPORT int cudnnBackendGetAttribute(descriptor_t descriptor, int attribute,
         *(int64_t *)values = known.workspace;
         return CUDNN_SUCCESS;
     }
-    if (known.remembered) { /* asked for something the cache does not hold */
+    if (known.remembered) { /* something that the cache does not have */
         int status = finalize(descriptor);
         if (status != CUDNN_SUCCESS)
             return status;

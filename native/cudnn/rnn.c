@@ -1,4 +1,4 @@
-/* cuDNN's recurrent networks: weight space, where each weight lies in it, and the temporary sizes (rnn_sizes.c).
+/* cuDNN's recurrent networks: weight space, where each weight is in it, and the temporary sizes (rnn_sizes.c).
  *
  * The descriptors are the real library's own; their getters need no device.
  *

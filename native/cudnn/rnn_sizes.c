@@ -1,47 +1,44 @@
-/* What cuDNN's recurrent networks ask for beside their weights: a model of the real library's buffers.
+/* What cuDNN's recurrent networks need in addition to their weights: a model of the real library's buffers.
  *
  * Rule. Memory is a sum of buffers, each rounded up to 32 bytes: 8 MiB for every pseudo layer, a copy of all matrices,
- * 256 bytes, and buffers that go by tokens (the sum of the sequence lengths) or by state (layers x directions x batch).
- * Padded input adds packed copies of what goes in and out, and two ints a sequence. The workspace for training is the
- * larger of what forward and backward need; inference needs forward's.
+ * 256 bytes, and buffers that grow with tokens (the sum of the sequence lengths) or with state (layers x directions x
+ * batch). Padded input adds packed copies of what goes in and out, and two ints per sequence. The workspace for
+ * training is the larger of what forward and backward need; inference needs forward's.
  *
  * Evidence: CUDNN_RNN_* in facts.def. Fitted on 80 % of the recorded configurations, exact on all others but one static
  * persistent network (benchmarks/workspaces/score_cudnn.py).
  */
 #include "rnn.h"
+#include "round.h"
 
 #define PSEUDO_LAYER_BYTES ((size_t)8 << 20)
 #define FIXED_BYTES 256
 #define GATE_STEPS 256 /* steps whose gates a one-way network computes at once */
 
-static size_t round_up(size_t bytes) { return (bytes + 31) / 32 * 32; }
-
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
-
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+static size_t align(size_t bytes) { return (size_t)round_up((int64_t)bytes, 32); }
 
 /* Bytes of `copies` buffers, in one piece, of a vector of `width` for each layer, direction and sequence. */
 static size_t states(const struct network *n, const struct batch *b, size_t copies, size_t width)
 {
-    return round_up(copies * n->layers * n->directions * b->sequences * width * n->element);
+    return align(copies * n->layers * n->directions * b->sequences * width * n->element);
 }
 
 static size_t per_token(const struct network *n, size_t tokens, size_t width)
 {
-    return round_up(tokens * width * n->element);
+    return align(tokens * width * n->element);
 }
 
 /* What every pass has. Padded input is copied once in forward, twice in backward (x and dx, y and dy...). */
 static size_t common_bytes(const struct network *n, const struct batch *b, size_t times)
 {
-    size_t bytes = n->layers * n->directions * PSEUDO_LAYER_BYTES + round_up(vest_rnn_matrix_bytes(n)) + FIXED_BYTES;
+    size_t bytes = n->layers * n->directions * PSEUDO_LAYER_BYTES + align(vest_rnn_matrix_bytes(n)) + FIXED_BYTES;
     if (!n->padded)
         return bytes;
     size_t all = b->steps * b->sequences;
     size_t copies = per_token(n, all, n->input) + per_token(n, all, n->directions * n->output);
     copies += 2 * states(n, b, 1, n->output);
     copies += n->cell == LSTM ? 2 * states(n, b, 1, n->hidden) : 0;
-    return bytes + times * copies + round_up(8 * b->sequences);
+    return bytes + times * copies + align(8 * b->sequences);
 }
 
 static size_t standard_states(const struct network *n, const struct batch *b, size_t gates)
@@ -121,7 +118,7 @@ static size_t backward_persistent(const struct network *n, const struct batch *b
     return bytes + per_token(n, b->tokens, vectors * n->hidden);
 }
 
-/* PyTorch (ATen/native/cudnn/RNN.cpp, get_algo) takes the standard algorithm for packed input, projections and double;
+/* PyTorch (ATen/native/cudnn/RNN.cpp, get_algo) uses the standard algorithm for packed input, projections and double;
  * else the small persistent kernels up to a hidden size of 192 (LSTM, GRU; backward 128) or 384 (RELU, TANH; 256);
  * else, in half precision, the static ones for a single one-way layer of LSTM, RELU or TANH whose hidden and input
  * sizes are multiples of 128, hidden at most 1,024, and a batch of at most 128 in multiples of 8; else the standard
@@ -139,17 +136,17 @@ size_t vest_rnn_reserve(const struct network *n, const struct batch *b)
         bytes += per_token(n, b->tokens, n->layers * width) +
                  per_token(n, b->tokens, n->layers * n->directions * n->output);
     size_t bits = b->steps * b->sequences * n->directions * n->output;
-    return bytes + (n->dropout ? (n->layers - 1) * n->directions * round_up((bits + 7) / 8) : 0);
+    return bytes + (n->dropout ? (n->layers - 1) * n->directions * align((bits + 7) / 8) : 0);
 }
 
-/* What the recordings do not cover or do not confirm. Static persistent kernels asked for more than the model in 11 of
+/* What the recordings do not cover or do not confirm. Static persistent kernels needed more than the model in 11 of
  * 14 recorded trainings of at most 256 tokens, in none of more, and were refused some hidden sizes above 1,500. */
 static bool is_unrecorded(const struct network *n, const struct batch *b, bool backward)
 {
     if (n->bias != DOUBLE_BIAS || (n->type == FP64 && is_persistent(n)))
         return true;
     if (backward && n->projected && n->input < n->hidden)
-        return true; /* not told apart there: buffers as wide as the hidden state, or as the projection */
+        return true; /* not distinguished there: buffers as wide as the hidden state, or as the projection */
     bool is_static = n->algorithm == PERSIST_STATIC && is_persistent(n);
     return is_static && (b->tokens <= 256 || n->hidden > 1024);
 }

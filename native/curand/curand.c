@@ -1,12 +1,12 @@
-/* cuRAND: generators that remember nothing; numbers for the device are not generated.
+/* The stand-in for cuRAND: generators without state; numbers for the device are not generated.
  *
- * PyTorch draws its random numbers in kernels of its own; this library is here for extensions that link to it. A
+ * PyTorch draws its random numbers in its own kernels; this library is here for extensions that link to it. A
  * generator for host memory would have to produce real numbers, and is refused.
  */
 #define VEST_LIBRARY "curand"
 #define VEST_REFUSAL 204 /* CURAND_STATUS_ARCH_MISMATCH: cuRAND has no "not supported" */
-#include "facts/facts.h"
 #include "stub.h"
+#include "versions.h"
 
 #include <stdlib.h>
 
@@ -30,15 +30,8 @@ VEST_EXPORT int curandDestroyGenerator(void *generator)
 
 VEST_EXPORT int curandGetVersion(int *version)
 {
-    const int *parts = vest_version(VEST_CURAND, VEST_CUDA_MAJOR)->parts;
-    *version = parts[0] * 1000 + parts[1] * 100 + parts[2];
+    *version = vest_version_number(VEST_CURAND, 1000);
     return SUCCESS;
 }
 
-VEST_EXPORT int curandGetProperty(int which, int *value)
-{
-    if (which < 0 || which > 2 || !value)
-        return OUT_OF_RANGE;
-    *value = vest_version(VEST_CURAND, VEST_CUDA_MAJOR)->parts[which];
-    return SUCCESS;
-}
+GET_PROPERTY(curandGetProperty, VEST_CURAND, OUT_OF_RANGE)
