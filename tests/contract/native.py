@@ -1,4 +1,4 @@
-"""Runs a few lines of Python with the built libveritasest.so loaded, in a process of its own with its own settings."""
+"""Runs a few lines of Python with the built libveritasest.so loaded, in a separate process with its own settings."""
 
 from __future__ import annotations
 

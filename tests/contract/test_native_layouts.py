@@ -107,7 +107,7 @@ HOST_DEFINES = """
 #define __device__
 """
 GUARD, UNTOUCHED = 4096, 0xA5
-# In a process of its own: a stand-in once loaded would stay, and answer for the real library in later tests.
+# In a separate process: a stand-in that is loaded stays, and would answer for the real library in later tests.
 CALL = """
 import ctypes, json, sys
 path, call, size, guard, fill = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])

@@ -88,7 +88,7 @@ BROKEN_PARTS = {
 
 
 @pytest.mark.parametrize("where", BROKEN_PARTS)
-def test_an_error_of_ours_leaves_the_job_as_it_is_and_is_reported_as_ours(traced: Traced, where: str) -> None:
+def test_an_internal_error_leaves_the_job_as_it_is_and_is_reported(traced: Traced, where: str) -> None:
     body = f"""
 {TRAIN_FOREVER}
 train(steps=1)
@@ -130,7 +130,7 @@ print("batches", sum(1 for _ in DataLoader(torch.zeros(64, 4), batch_size=8)))
     assert of_kind(records, "end")
 
 
-def test_errors_of_the_job_pass_through_ours_unchanged(traced: Traced) -> None:
+def test_errors_of_the_job_pass_through_the_agent_unchanged(traced: Traced) -> None:
     body = """
     import torch
     from torch.utils.data import DataLoader, Dataset
@@ -172,7 +172,7 @@ def test_errors_of_the_job_pass_through_ours_unchanged(traced: Traced) -> None:
     assert not of_kind(records, "own_error")
 
 
-def test_a_process_without_an_agent_runs_on_and_says_why(traced: Traced) -> None:
+def test_a_process_without_an_agent_continues_and_says_why(traced: Traced) -> None:
     child = "import torch; print('child', torch.zeros(4).cuda().shape)"
     body = f"""
     import json, os, subprocess, sys

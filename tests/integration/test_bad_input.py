@@ -132,7 +132,7 @@ os.waitpid(child, 0)
 
 
 def test_cpu_only_torch_is_unsupported_and_the_remedy_is_given(tmp_path, script):
-    # A real CPU-only torch is 200 MB from another index. What tells it apart is read without importing it: version.py
+    # A real CPU-only torch is 200 MB from another index. What distinguishes it is read without importing it: version.py
     # says `cuda = None`, and there is no libtorch_cuda.so. A venv with just that stands in for it.
     venv.create(tmp_path / "cpu", with_pip=False)
     python = tmp_path / "cpu" / "bin" / "python"

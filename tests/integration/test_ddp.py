@@ -63,7 +63,7 @@ def test_one_rank_trains_under_torchrun(script: Callable[[str], Path], tmp_path:
     assert b"trained" in done.stdout
 
 
-def test_values_that_are_watched_need_no_more_memory(estimate: Callable[..., Run]) -> None:
+def test_tracked_values_need_no_more_memory(estimate: Callable[..., Run]) -> None:
     runs = [estimate(begin() + WRAPPED["DDP"], "--until-exit", "--values", mode) for mode in ("auto", "off")]
     assert [run.code for run in runs] == [0, 0]
     peaks = [run.peak["reserved_bytes"] for run in runs if run.estimate]

@@ -34,7 +34,7 @@ finish("the end of the script")
 """
 
 
-def test_ending_early_runs_none_of_the_scripts_own_ending(estimate, tmp_path):
+def test_ending_early_runs_no_exit_handlers_of_the_script(estimate, tmp_path):
     run = estimate(TRAIN_FOREVER + ENDINGS, "--allow-writes")
     assert run.code == 0, run.text
     assert run.estimate["verdict"] == "fits"

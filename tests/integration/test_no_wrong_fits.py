@@ -121,7 +121,7 @@ def test_a_worker_that_the_job_itself_ends_is_no_failure(estimate):
     assert run.peak["reserved_bytes"] == 20 * MIB
 
 
-def test_a_supervisor_that_misses_the_worker_we_ended_does_not_fail_the_job(estimate):
+def test_a_supervisor_whose_worker_was_ended_does_not_fail_the_job(estimate):
     supervisor = "code = worker.wait()\nraise RuntimeError(f'the worker died early: {code}')"
     run = estimate(supervised(TRAIN_FOREVER + "train()", supervisor))
     assert (run.code, run.estimate["verdict"], run.estimate["failure"]) == (0, "fits", None), run.text

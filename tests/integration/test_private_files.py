@@ -222,7 +222,7 @@ def test_recipes_that_save_leave_the_users_folder_as_it_was(estimate, project, r
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_weights_that_were_never_computed_take_no_room_and_read_as_they_would(estimate, mode):
+def test_weights_that_were_never_computed_take_no_disk_space_and_can_be_read(estimate, mode):
     body = """
         import os, torch
         weights = torch.empty(64 << 20, device="cuda")

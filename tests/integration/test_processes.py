@@ -34,7 +34,7 @@ if __name__ == "__main__":
         optimizer.step()
 """
 
-# Tells its process ids once it trains: itself, a worker-like child, and a child that left for a session of its own.
+# Writes its process ids once it trains: itself, a worker-like child, and a child in a session of its own.
 TELL_PIDS = """
 import os, subprocess
 child = subprocess.Popen(["sleep", "600"])

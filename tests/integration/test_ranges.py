@@ -101,7 +101,7 @@ def check_timing_range(run):
 
 def test_a_prefetching_side_stream_has_a_timing_range(estimate):
     low, high = check_timing_range(estimate(MODEL + PREFETCHES.replace("SYNCHRONISE", "")))
-    # Each batch is 6 MiB of the side stream's 20 MiB segments. About 30 launches a step let the host be some 30 steps
+    # Each batch is 6 MiB of the side stream's 20 MiB segments. About 30 launches per step let the host be some 30 steps
     # ahead, 10 segments; they come in whole segments.
     assert (high - low) % (20 * MIB) == 0
     assert 3 * 20 * MIB <= high - low <= 20 * 20 * MIB

@@ -2,7 +2,7 @@
 
 import re
 
-# Lines that read unknown values say how, in a comment.
+# Lines that read values which are not computed say how, in a comment.
 READS = """
 import io
 import torch
@@ -147,7 +147,7 @@ def listed(run):
     return {(value["line"], value["how"]) for value in run.estimate["assumed"]}
 
 
-def test_every_line_that_reads_unknown_values_is_listed_and_no_other(estimate):
+def test_every_line_that_reads_assumed_values_is_listed_and_no_other(estimate):
     run = estimate(READS, "--until-exit")
     assert run.code == 0, run.text
     assert listed(run) == marked(READS)

@@ -284,7 +284,7 @@ def test_an_optimizer_resumed_on_the_gpu_continues_to_count_its_steps(estimate):
     assert b"steps [41, 41]" in run.stdout
 
 
-def test_unknown_values_can_be_expanded(estimate):
+def test_values_that_are_not_computed_can_be_expanded(estimate):
     run = estimate(
         """
         import torch

@@ -88,7 +88,7 @@ def test_an_epoch_of_equal_batches_is_cut(estimate, workers):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_partial_last_batch_is_run_too(estimate, tmp_path, workers):
+def test_a_partial_last_batch_is_run_as_well(estimate, tmp_path, workers):
     # 4,000 texts, 9 at a time: 444 batches and one of 4.
     lengths = ALL_ALIKE.replace("100", "1000")
     job = JOB + lengths + f"train(Loader(Texts(lengths), batch_size=9, num_workers={workers}))\n"

@@ -93,7 +93,7 @@ LATE = {
 
 
 @pytest.mark.parametrize("where", LATE)
-def test_a_peak_that_lies_late_is_seen(estimate, where):
+def test_a_late_peak_is_observed(estimate, where):
     body, at_least = LATE[where]
     run = estimate(MODEL + body, "--budget", "4")
     assert run.code == 0, run.text
@@ -130,7 +130,7 @@ def test_what_cannot_be_reached_is_named(estimate):
     assert run.estimate["observed"]["to_the_end"] is False
 
 
-def test_a_script_that_breaks_when_parts_are_skipped_is_not_blamed_for_it(estimate):
+def test_a_script_that_fails_when_parts_are_skipped_is_run_without(estimate):
     job = MODEL + (
         "for epoch in range(50):\n    seen = 0\n    for (batch,) in DataLoader(data, 64):\n"
         "        step()\n        seen += 1\n    assert seen == 501\n"

@@ -97,7 +97,7 @@ def test_histories_of_the_gpu_come_out_address_by_address(name: str, reserved_by
     assert found.ties > 100
 
 
-def test_a_history_that_other_rules_made_is_not_reproduced() -> None:
+def test_a_history_made_by_other_rules_is_not_reproduced() -> None:
     rows = record("+a4 +b4 -a +c4", Layout(downwards))
     assert reproduce(rows) is not None
     letter, address, size, stream = rows[-1]
@@ -106,7 +106,7 @@ def test_a_history_that_other_rules_made_is_not_reproduced() -> None:
     assert reproduce([row for row in rows if row[0] != "s"]) is None
 
 
-def test_what_is_given_back_must_be_all_that_is_cached() -> None:
+def test_an_emptied_cache_must_be_the_whole_cache() -> None:
     rows = record("+a12 +b24 -a -b !", Layout(downwards))
     assert reproduce(rows) is not None
     assert reproduce(rows[:-1]) is None
@@ -114,7 +114,7 @@ def test_what_is_given_back_must_be_all_that_is_cached() -> None:
 
 
 @pytest.mark.parametrize("row", [("m", 1, 2 * MIB, 0), ("o", 1, 512, 0), ("?", 1, 512, 0), ("c", 99, 512, 0)])
-def test_histories_with_gaps_or_other_kinds_of_events_are_left_alone(row: Row) -> None:
+def test_histories_with_gaps_or_other_kinds_of_events_are_not_simulated(row: Row) -> None:
     rows = record("+a4 -a +b4", Layout(downwards))
     assert requests(rows) is not None
     assert requests([*rows, row]) is None

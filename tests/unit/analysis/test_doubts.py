@@ -97,14 +97,14 @@ def test_a_timeout_needs_steps_without_a_new_peak() -> None:
     assert classify_run(trace(*begun, *quiet, stop)).verdict == "fits"
 
 
-def test_a_launcher_without_ranks_is_told_from_a_slow_script() -> None:
+def test_a_launcher_without_ranks_is_distinguished_from_a_slow_script() -> None:
     stop = exited(-15, ExitReason.TIMEOUT)
     assert doubt(stop, command=("/usr/bin/torchrun", "train.py")).reason == "no_ranks"
     assert doubt(stop, command=("python", "-m", "torch.distributed.run", "train.py")).reason == "no_ranks"
     assert doubt(stop, command=("python", "train.py")).reason == "timeout"
 
 
-def test_a_worker_that_failed_while_the_job_went_on_is_named_with_its_cause() -> None:
+def test_a_worker_that_failed_while_the_job_continued_is_named_with_its_cause() -> None:
     refused = Unmodelled(pid=2, t=0, library="cudart", name="cudaIpcOpenMemHandle between processes", how="refused")
     raised = JobException(pid=2, t=0, type="ValueError", message="no data")
     worker = (process(2), alloc(5, 5, 2))
@@ -116,7 +116,7 @@ def test_a_worker_that_failed_while_the_job_went_on_is_named_with_its_cause() ->
     assert (crashed.reason, "killed by a signal" in crashed.message) == ("workers_died", True)
 
 
-def test_a_helper_without_memory_may_kill_itself_but_not_fail() -> None:
+def test_a_process_without_memory_may_kill_itself_but_not_fail() -> None:
     gone = Gone(pid=99, t=0, process=2)
     assert classify_run(trace(process(2), gone, *whole(), exited())).verdict == "fits"
     assert doubt(process(2), left(1, 2), *whole(), exited()).reason == "workers_died"
@@ -146,7 +146,7 @@ def test_a_process_of_which_nothing_was_recorded_but_its_memory_is_a_gap() -> No
     assert (doubt(*found.events).reason, peak(found, 0).allocated_bytes) == ("trace_gap", None)
 
 
-def test_what_was_seen_of_a_process_that_left_by_os_exit_is_enough_with_its_steps() -> None:
+def test_steps_are_enough_for_a_process_that_ended_by_os_exit() -> None:
     step = Step(pid=1, t=0, step=1, allocated_peak_bytes=4, reserved_peak_bytes=10)
     assert classify_run(trace(process(), alloc(10, 10), step, left(), exited())).verdict == "fits"
 
@@ -161,7 +161,7 @@ def test_what_was_seen_of_a_process_that_left_by_os_exit_is_enough_with_its_step
         (alloc(10, 10), Library(pid=1, t=0, library="cublas", device=0, bytes=5, libraries_bytes=9)),
     ],
 )
-def test_books_that_do_not_follow_from_one_another_are_a_gap(broken: tuple[Event, ...]) -> None:
+def test_memory_records_that_do_not_add_up_are_a_gap(broken: tuple[Event, ...]) -> None:
     found = doubt(process(), *broken, end(), left(), exited())
     assert (found.reason, "please report" in found.hint) == ("trace_gap", True)
 
@@ -183,7 +183,7 @@ def own(where: str) -> OwnError:
 
 
 @pytest.mark.parametrize("code", [0, 1])
-def test_an_error_of_ours_is_never_the_jobs(code: int) -> None:
+def test_an_internal_error_is_never_blamed_on_the_job(code: int) -> None:
     found = classify_run(trace(own("values"), *whole(code=code), exited(code)))
     assert found.undetermined is not None
     assert (found.verdict, found.failure, found.undetermined.reason) == ("undetermined", None, "own_error")
@@ -191,7 +191,7 @@ def test_an_error_of_ours_is_never_the_jobs(code: int) -> None:
     assert any("please report" in warning for warning in found.warnings)
 
 
-def test_an_error_of_ours_that_only_shortens_the_report_is_a_note() -> None:
+def test_an_internal_error_that_only_shortens_the_report_is_a_note() -> None:
     found = classify_run(trace(own("the allocator's history"), *whole(), exited()))
     assert found.verdict == "fits"
     assert "please report" in found.warnings[0]
@@ -216,7 +216,7 @@ def test_an_error_of_ours_that_only_shortens_the_report_is_a_note() -> None:
     ],
     ids=["allocated", "reserved", "limit", "device"],
 )
-def test_figures_that_disagree_are_a_fault_of_ours(events: tuple[Event, ...], said: str) -> None:
+def test_figures_that_disagree_are_reported_as_our_fault(events: tuple[Event, ...], said: str) -> None:
     found = doubt(process(), *events, left(), exited())
     assert (found.reason, "please report" in found.hint) == ("invariant", True)
     assert said in found.message
@@ -232,14 +232,14 @@ def settled_worker(*after: Event) -> Trace:
     return trace(process(2), alloc(10, 10, 2), end(EndReason.SETTLED, 2), left(0, 2), *after)
 
 
-def test_what_a_supervisor_makes_of_the_end_of_its_worker_is_not_the_jobs_failure() -> None:
+def test_a_supervisor_that_fails_because_its_worker_was_ended_is_ignored() -> None:
     raised = JobException(pid=1, t=0, type="nbclient.exceptions.DeadKernelError", message="Kernel died")
     assert classify_run(settled_worker(raised, exited(1))).verdict == "fits"
     rank = (process(3), alloc(10, 10, 3), JobException(pid=3, t=0, type="DistBackendError"), left(1, 3))
     assert classify_run(settled_worker(*rank, exited(1))).verdict == "fits"
 
 
-def test_a_failure_before_we_ended_anything_is_the_jobs() -> None:
+def test_a_failure_before_the_agent_ended_anything_counts() -> None:
     raised = JobException(pid=3, t=0, type="ValueError", message="no data")
     failed = (process(3), alloc(1, 1, 3), raised, left(1, 3))
     assert classify_run(trace(*failed, *settled_worker(exited(1)).events)).verdict == "job_failed"
@@ -265,7 +265,7 @@ def test_libraries_of_all_processes_count_when_the_device_is_fullest() -> None:
     assert (use.reserved_bytes, use.total_bytes, use.libraries_bytes) == (50, 244, 14)
 
 
-def test_what_tensors_of_several_processes_take_stays_within_what_they_held() -> None:
+def test_allocated_memory_of_several_processes_is_within_what_they_reserved() -> None:
     both = (process(1), process(2), alloc(10, 10, 1), alloc(20, 20, 2), end(allocated=9), end(pid=2, allocated=15))
     assert peak(trace(*both), 0).allocated_bytes == 9 + 15
     assert peak(trace(*both[:-1]), 0).allocated_bytes is None

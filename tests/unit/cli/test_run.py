@@ -87,7 +87,7 @@ def test_without_a_gpu_name_the_report_says_which_was_assumed(job: Job, capfd: p
     assert "no --gpu given: estimated for the NVIDIA H200" in capfd.readouterr().out
 
 
-def test_binary_output_of_the_job_does_no_harm(job: Job, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_binary_output_of_the_job_passes_through(job: Job, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     job("sys.stdout.buffer.write(bytes(range(256))); job.start(); job.reserve(1)")
     assert main(["run", "train.py"]) == 0
     assert bytes(range(256)) in capfdbinary.readouterr().out
@@ -134,6 +134,28 @@ def test_force_deletes_only_what_is_a_recording(job: Job, workspace: Path, capsy
     assert main(["run", "--force", "--save", "mine", "train.py"]) == 2
     assert "mine is not empty" in capsys.readouterr().err
     assert (workspace / "mine" / "precious").exists()
+
+
+def test_a_printed_loss_is_in_json_but_not_in_the_report(job: Job, capfd: pytest.CaptureFixture[str]) -> None:
+    code = "print(f'loss {loss.item():.3f}')"
+    read = f"write(Assumed(how='number', operator='item', file='train.py', line=7, code={code!r}, dtype='float32'))\n"
+    job(read + TRAINS)
+    assert main(["run", "--json", "-", "--steps", "1", "train.py"]) == 0
+    out, err = capfd.readouterr()
+    assert [(value["code"], value["matters"]) for value in json.loads(out)["assumed"]] == [(code, False)]
+    assert "Fits on NVIDIA H200" in err
+    assert "loss" not in err.partition("Fits on")[2]
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_few_steps_with_equal_peaks_do_not_claim_growth(
+    job: Job, capfd: pytest.CaptureFixture[str], steps: int
+) -> None:
+    job(f"job.start(); job.reserve(5); [job.step(n, 5) for n in range(1, {steps} + 1)]; job.end('steps')")
+    assert main(["run", "--steps", str(steps), "train.py"]) == 0
+    out = capfd.readouterr().out
+    assert "growing" not in out
+    assert "too few to tell whether the peak has settled" in out
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_batches_of_the_same_shapes_look_alike_and_others_do_not() -> None:
     assert describe_batch({"x": tensor(4, 8)}).signature != describe_batch({"x": tensor(8, 4)}).signature
 
 
-def test_fewer_but_longer_texts_are_a_stretch_of_the_same_elements() -> None:
+def test_fewer_but_longer_texts_have_more_quadratic_elements() -> None:
     many, long = describe_batch(tensor(64, 128)), describe_batch(tensor(8, 1024))
     assert many.elements == long.elements == 8192
     assert (many.quadratic_elements, long.quadratic_elements) == (8192 * 128, 8192 * 1024)

@@ -1,4 +1,4 @@
-"""Errors of ours: reported once, and the job gets what it would have got without us."""
+"""Internal errors: reported once, and the job gets what it would have got without the agent."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def broken(*_: Any) -> None:
     raise KeyError("ours")
 
 
-def test_an_error_of_ours_is_written_down_once_and_switches_the_part_off(
+def test_an_internal_error_is_recorded_once_and_switches_the_part_off(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls = []
@@ -68,7 +68,7 @@ def test_without_anything_instead_the_answer_is_none(path: Path) -> None:
     assert len(read(path).of(OwnError)) == 1
 
 
-def test_an_error_of_the_jobs_own_passes_through_and_the_part_stays_on(path: Path) -> None:
+def test_an_error_of_the_job_passes_through_and_the_part_stays_on(path: Path) -> None:
     def fails_at(number: int) -> int:
         if number == 2:
             raise Job("two")
@@ -85,7 +85,7 @@ def test_an_error_of_the_jobs_own_passes_through_and_the_part_stays_on(path: Pat
     assert not read(path).of(OwnError)
 
 
-def test_an_error_of_ours_after_one_of_the_jobs_is_still_ours(path: Path) -> None:
+def test_an_internal_error_after_one_of_the_job_is_still_internal(path: Path) -> None:
     """An exception's id may be that of an earlier one, which is gone."""
 
     @theirs
@@ -111,7 +111,7 @@ def test_the_jobs_error_passes_through_parts_inside_parts(path: Path) -> None:
     assert not read(path).of(OwnError)
 
 
-def test_an_error_kept_for_later_is_still_the_jobs(path: Path) -> None:
+def test_an_error_that_was_kept_for_later_still_belongs_to_the_job(path: Path) -> None:
     kept = Job("kept")
     with pytest.raises(Job, match="kept"):
         guarded("a part")(lambda: guard.reraise(kept))()
@@ -144,7 +144,7 @@ def test_nothing_of_the_job_is_kept_alive_by_an_error(path: Path) -> None:  # no
     assert alive() is None
 
 
-def test_ctrl_c_is_never_ours(path: Path) -> None:
+def test_ctrl_c_is_not_an_internal_error(path: Path) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt("stop")
 
@@ -153,7 +153,7 @@ def test_ctrl_c_is_never_ours(path: Path) -> None:
     assert not read(path).of(OwnError)
 
 
-def test_an_error_that_cannot_be_written_down_is_swallowed(tmp_path: Path) -> None:
+def test_an_internal_error_that_cannot_be_recorded_is_ignored(tmp_path: Path) -> None:
     trace = TraceWriter(tmp_path / "trace.vest")
     guard.use(trace)
     trace.close()
@@ -169,3 +169,9 @@ def test_a_guarded_function_is_called_like_the_original() -> None:
     assert guarded("a part")(part)(1, b=3) == (1, 3)
     assert theirs(part)(1) == (1, 2)
     assert guarded("a part")(part).__doc__ == "Says what it does."
+
+
+def test_types_of_errors_are_named_as_python_prints_them() -> None:
+    assert guard.type_name(ValueError) == "ValueError"
+    assert guard.type_name(Job) == f"{__name__}.Job"
+    assert guard.describe("a part", KeyError("x")).type == "KeyError"

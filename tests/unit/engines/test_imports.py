@@ -1,4 +1,4 @@
-"""A module that somebody waits for: its import is noticed once, whatever is asked about it before."""
+"""A module that is awaited: its import is noticed once, whatever is asked about it before."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_callback_runs_once_and_the_import_system_is_as_before(write: Write)
     assert seen == [module, module]
 
 
-def test_the_module_looks_as_if_nobody_had_waited_for_it(write: Write) -> None:
+def test_an_awaited_module_looks_like_any_other(write: Write) -> None:
     write("def function():\n    return 7\n")
     after_import("awaited", lambda _: None)
     after_import("awaited_too", lambda _: None)  # so that our method stays in place
@@ -105,7 +105,7 @@ def test_an_import_that_failed_is_waited_for_again(write: Write, monkeypatch: py
     assert seen == [module]
 
 
-def test_a_traceback_shows_no_more_frames_than_without_us(write: Write) -> None:
+def test_a_traceback_shows_no_frames_of_the_agent(write: Write) -> None:
     write("raise ValueError('broken')\n")
 
     def files() -> list[str]:
@@ -177,7 +177,7 @@ def test_a_lazy_module_counts_as_imported_when_its_code_runs(write: Write) -> No
     assert seen == [module]
 
 
-def test_an_error_in_a_callback_is_not_the_importers(write: Write) -> None:
+def test_an_error_in_a_callback_does_not_reach_the_import(write: Write) -> None:
     write("value = 7\n")
     seen: list[ModuleType] = []
     after_import("awaited", lambda module: module.no_such_name)

@@ -83,7 +83,7 @@ def test_what_comes_after_the_outermost_loop_is_found(source: Callable[[str], st
     assert place(file, "endless", 22, 25).after is None  # nothing comes after a loop without a way out
 
 
-def test_a_counter_of_the_loops_own_is_known_with_its_line(source: Callable[[str], str]) -> None:
+def test_a_counter_in_a_loop_is_known_with_its_line(source: Callable[[str], str]) -> None:
     (loop,) = place(source(NANO), "endless", 22, 25).loops
     assert (loop.counter, dict(loop.stepped)) == (None, {"n": 26})
 
@@ -254,7 +254,7 @@ evaluated, n = train(600_000)
 
 @needs_frames
 @pytest.mark.parametrize("module_level", [False, True])
-def test_a_counter_of_the_jobs_own_is_moved_on(source: Callable[[str], str], module_level: bool) -> None:
+def test_a_counter_in_the_job_is_advanced(source: Callable[[str], str], module_level: bool) -> None:
     text = COUNTED
     if module_level:  # the same loop outside of a function
         body = text.split("\n    return")[0].split("\n", 1)[1]
@@ -267,7 +267,7 @@ def test_a_counter_of_the_jobs_own_is_moved_on(source: Callable[[str], str], mod
 
 
 @needs_frames
-def test_tqdm_like_generators_are_seen_through(source: Callable[[str], str]) -> None:
+def test_loops_over_generators_like_tqdm_are_followed(source: Callable[[str], str]) -> None:
     bar = "def bar(values):\n    for value in values:\n        yield value\n\n"
     text = bar + "for step in bar(range(500)):\n    on_step(step)\n"
     job = Job(lambda control: control.leave())
@@ -375,7 +375,7 @@ def test_a_long_evaluation_does_not_hold_up_the_forward_stage() -> None:
     assert pace.stage is Stage.FORWARD
 
 
-def test_batches_that_vary_keep_the_job_as_it_is_between_steps_too() -> None:
+def test_batches_that_vary_keep_the_job_as_it_is_between_steps() -> None:
     clock = Clock()
     pace = Pace(DEFAULT, clock=clock)
     for step in (1, 2, 3):

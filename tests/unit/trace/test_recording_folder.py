@@ -65,7 +65,7 @@ def test_a_folder_that_cannot_be_made_is_refused(recording: Recording, tmp_path:
         (json.dumps({"schema": SCHEMA - 1}), f"has recording schema {SCHEMA - 1}"),
     ],
 )
-def test_a_manifest_that_is_not_ours_is_refused(tmp_path: Path, text: str, match: str) -> None:
+def test_a_manifest_that_cannot_be_read_is_refused(tmp_path: Path, text: str, match: str) -> None:
     (tmp_path / MANIFEST).write_text(text)
     with pytest.raises(TraceError, match=match):
         open_recording(tmp_path)
