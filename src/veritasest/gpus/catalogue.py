@@ -43,7 +43,7 @@ def _rows(text: str, name: str) -> Iterator[GPU]:
             try:
                 yield _gpu(json.loads(line), architectures)
             except (ValueError, TypeError, KeyError) as error:
-                hint = "a row needs the fields that those of the catalogue have"
+                hint = "see the documentation: add a GPU"
                 raise UsageError(f"{name}, line {number}: not a GPU: {error!r}", hint) from error
 
 

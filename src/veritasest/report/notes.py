@@ -9,7 +9,7 @@ from veritasest.units import format_bytes
 
 MOST_LINES = 8
 _READS = {
-    "size": "computed a size from values that were not computed",
+    "size": "derived a size from values that were not computed",
     "number": "read a value that was not computed",
     "copy": "copied values that were not computed to the host",
 }
@@ -18,6 +18,8 @@ _HOW = {
     "bounded above": "size estimated, never too low",
     "guessed": "estimated",
     "refused": "not supported",
+    "not computed": "its values could not be computed",
+    "unclassified": "unknown operator, its values are assumed",
 }
 
 

@@ -172,8 +172,9 @@ def _provenance(estimate: Estimate) -> str:
     source = estimate.provenance
     torch = f"torch {source.torch}" if source.torch else "torch not loaded"
     allocator = f", {source.allocator_conf}" if source.allocator_conf else ""
-    plural = "run" if len(estimate.runs) == 1 else "runs"
-    return f"{torch}{allocator}, {estimate.steps} steps, {len(estimate.runs)} {plural}, {estimate.elapsed_s:.1f} s"
+    steps = "1 step" if estimate.steps == 1 else f"{estimate.steps:,} steps"
+    runs = "1 run" if len(estimate.runs) == 1 else f"{len(estimate.runs)} runs"
+    return f"{torch}{allocator}, {steps}, {runs}, {estimate.elapsed_s:.1f} s"
 
 
 def _next_steps(estimate: Estimate) -> Iterator[str]:

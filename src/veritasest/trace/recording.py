@@ -124,6 +124,7 @@ def create_recording(folder: Path, manifest: Manifest) -> Recording:
 
 
 def open_recording(folder: str | os.PathLike[str]) -> Recording:
+    """The recording in `folder`. Raises TraceError if it holds none that this version can read."""
     path = Path(folder)
     try:
         record = json.loads((path / MANIFEST).read_text(encoding="utf-8"))

@@ -42,5 +42,5 @@ def test_a_python_without_torch_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_python_that_cannot_be_asked_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedEnvironment, match="could not be asked"):
+    with pytest.raises(UnsupportedEnvironment, match="failed to report its PyTorch"):
         inspect_build("/bin/false", cwd=tmp_path, env={})

@@ -21,7 +21,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from veritasest import api
@@ -31,6 +31,7 @@ from veritasest.cli.parser import Parser
 from veritasest.errors import TraceError, UnsupportedEnvironment
 from veritasest.launch import Progress
 from veritasest.report import EXIT_CODES, LiveLine
+from veritasest.spec.enums import Stage
 from veritasest.trace.recording import Recording
 
 EXAMPLE = "run --gpu rtx-4090 -- python train.py"
@@ -38,6 +39,11 @@ _REAL_VALUES = (
     "real values: every operator also runs on the CPU, which is slower and needs as much host memory as the job needs "
     "GPU memory; the job is ended before it exceeds --host-memory\n"
 )
+_STAGES: Mapping[Stage | None, str] = {
+    Stage.AS_IT_IS: "running on unchanged",
+    Stage.FORWARD: "skipping repeated parts",
+    Stage.LEAVING: "going to the end",
+}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -112,4 +118,5 @@ def _further(progress: Progress) -> str:
     if progress.settled_at_s is None or progress.budget_s is None:
         return ""
     spent_s = progress.elapsed_s - progress.settled_at_s
-    return f"peak settled, observing the rest ({progress.stage}): {spent_s:.0f} of at most {progress.budget_s:.0f} s"
+    doing = _STAGES.get(progress.stage, "observing the rest")
+    return f"peak settled, {doing}: {spent_s:.0f} of at most {progress.budget_s:.0f} s"

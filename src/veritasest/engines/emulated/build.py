@@ -94,8 +94,8 @@ def _ask(python: str, *, cwd: Path, env: Mapping[str, str]) -> dict[str, Any]:
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
         detail = (getattr(error, "stderr", None) or str(error)).strip().splitlines()[-1:]
         raise UnsupportedEnvironment(
-            f"{python} could not be asked which PyTorch it has: {''.join(detail)}",
-            f"does this work? {python} -c 'import torch'",
+            f"{python} failed to report its PyTorch: {''.join(detail)}",
+            f"check that this works: {python} -c 'import torch'",
         ) from error
     return facts
 
