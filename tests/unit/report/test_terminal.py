@@ -105,7 +105,7 @@ def test_eight_lines_with_assumed_values_are_listed_and_the_others_counted() -> 
     needs = Needs(assumed_range_bytes=(3 * GIB, 9 * GIB))
     lines = [assumed(77, how="size", code="x[mask]"), *(assumed(line) for line in range(10))]
     found = [line for line in text(estimate(assumed=tuple(lines), needs=needs)).splitlines() if "note:" in line]
-    assert found[0] == "  note: train.py:77 computed a size from values that were not computed; assumed 0.5 (x[mask])"
+    assert found[0] == "  note: train.py:77 derived a size from values that were not computed; assumed 0.5 (x[mask])"
     assert found[8] == "  note: 3 more lines read values that were not computed, all in --json"
     assert found[9] == "  note: depending on these values the job needs between 3.00 GiB and 9.00 GiB"
 
