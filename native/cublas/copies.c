@@ -2,17 +2,22 @@
 #include "cublas.h"
 
 /* Copies between host and device, column by column. A vector with a stride is a matrix with one row. */
-static int copy_columns(int64_t rows, int64_t cols, int64_t element, const char *from, int64_t from_ld, char *to,
-                        int64_t to_ld)
+struct shape {
+    int64_t rows, cols, element_bytes;
+};
+
+static int copy_columns(struct shape shape, const char *from, int64_t from_ld, char *to, int64_t to_ld)
 {
-    if (rows < 0 || cols < 0 || element <= 0 || from_ld <= 0 || to_ld <= 0)
+    const int64_t column_bytes = shape.rows * shape.element_bytes;
+    if (shape.rows < 0 || shape.cols < 0 || shape.element_bytes <= 0 || from_ld <= 0 || to_ld <= 0)
         return INVALID_VALUE;
-    if (from_ld == rows && to_ld == rows) {
-        vest_copy(to, from, (size_t)(rows * cols * element));
+    if (from_ld == shape.rows && to_ld == shape.rows) {
+        vest_copy(to, from, (size_t)(shape.cols * column_bytes));
         return SUCCESS;
     }
-    for (int64_t column = 0; column < cols; column++)
-        vest_copy(to + column * to_ld * element, from + column * from_ld * element, (size_t)(rows * element));
+    for (int64_t column = 0; column < shape.cols; column++)
+        vest_copy(to + column * to_ld * shape.element_bytes, from + column * from_ld * shape.element_bytes,
+                  (size_t)column_bytes);
     return SUCCESS;
 }
 
@@ -20,12 +25,12 @@ static int copy_columns(int64_t rows, int64_t cols, int64_t element, const char 
     VEST_EXPORT int cublas##verb##Matrix##suffix(integer rows, integer cols, integer element, const void *from,        \
                                                  integer from_ld, void *to, integer to_ld)                             \
     {                                                                                                                  \
-        return copy_columns(rows, cols, element, from, from_ld, to, to_ld);                                            \
+        return copy_columns((struct shape){rows, cols, element}, from, from_ld, to, to_ld);                            \
     }                                                                                                                  \
     VEST_EXPORT int cublas##verb##Vector##suffix(integer count, integer element, const void *from, integer from_step,  \
                                                  void *to, integer to_step)                                            \
     {                                                                                                                  \
-        return copy_columns(1, count, element, from, from_step, to, to_step);                                          \
+        return copy_columns((struct shape){1, count, element}, from, from_step, to, to_step);                          \
     }
 
 COPIES(Set, , int)
