@@ -16,7 +16,7 @@
 #define MAX_CAPTURES 256
 
 pthread_mutex_t vest_stream_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t captures[MAX_CAPTURES]; /* ids of the captures under way */
+static uint64_t captures[MAX_CAPTURES]; /* ids of the current captures */
 static uint64_t last_capture, last_stream = 2;
 
 static bool is_object(const struct vest_stream *stream) { return (uintptr_t)stream > 2; }
@@ -53,7 +53,7 @@ uint64_t vest_stream_id(const struct vest_stream *stream) { return is_object(str
 struct vest_event *vest_event_create(void) { return calloc(1, sizeof(struct vest_event)); }
 void vest_event_destroy(struct vest_event *event) { free(event); }
 
-/* The slot of a capture under way; MAX_CAPTURES when there is none. Wants the lock held, as current_capture does. */
+/* The slot of a current capture; MAX_CAPTURES if there is none. Called with the lock held, as the next function is. */
 static size_t slot_of(uint64_t id)
 {
     size_t slot = 0;

@@ -118,7 +118,7 @@ EXPORT ssize_t __readlinkat_chk(int folder, const char *path, char *buffer, size
 }
 
 /* name(path, ...) with the path redirected to where it can be read or changed. */
-#define LEAD(how, follow, result, name, parameters, arguments)                                                         \
+#define REDIRECT(how, follow, result, name, parameters, arguments)                                                     \
     EXPORT result name parameters                                                                                      \
     {                                                                                                                  \
         struct vest_place place;                                                                                       \
@@ -126,30 +126,32 @@ EXPORT ssize_t __readlinkat_chk(int folder, const char *path, char *buffer, size
         const char *found = how(AT_FDCWD, path, follow, &place);                                                       \
         return found ? next_##name arguments : -1;                                                                     \
     }
-LEAD(readable, true, int, statfs, (const char *path, struct statfs *facts), (found, facts))
-LEAD(readable, true, int, statfs64, (const char *path, struct statfs64 *facts), (found, facts))
-LEAD(readable, true, int, statvfs, (const char *path, struct statvfs *facts), (found, facts))
-LEAD(readable, true, int, statvfs64, (const char *path, struct statvfs64 *facts), (found, facts))
-LEAD(readable, true, ssize_t, getxattr, (const char *path, const char *name, void *value, size_t size),
-     (found, name, value, size))
-LEAD(readable, false, ssize_t, lgetxattr, (const char *path, const char *name, void *value, size_t size),
-     (found, name, value, size))
-LEAD(readable, true, ssize_t, listxattr, (const char *path, char *list, size_t size), (found, list, size))
-LEAD(readable, false, ssize_t, llistxattr, (const char *path, char *list, size_t size), (found, list, size))
-LEAD(changeable, true, int, setxattr, (const char *path, const char *name, const void *value, size_t size, int flags),
-     (found, name, value, size, flags))
-LEAD(changeable, false, int, lsetxattr, (const char *path, const char *name, const void *value, size_t size, int flags),
-     (found, name, value, size, flags))
-LEAD(changeable, true, int, removexattr, (const char *path, const char *name), (found, name))
-LEAD(changeable, false, int, lremovexattr, (const char *path, const char *name), (found, name))
-LEAD(changeable, true, int, truncate, (const char *path, off_t size), (found, size))
-LEAD(changeable, true, int, truncate64, (const char *path, off64_t size), (found, size))
-LEAD(changeable, true, int, chmod, (const char *path, mode_t mode), (found, mode))
-LEAD(changeable, true, int, chown, (const char *path, uid_t user, gid_t group), (found, user, group))
-LEAD(changeable, false, int, lchown, (const char *path, uid_t user, gid_t group), (found, user, group))
-LEAD(changeable, true, int, utime, (const char *path, const struct utimbuf *times), (found, times))
-LEAD(changeable, true, int, utimes, (const char *path, const struct timeval times[2]), (found, times))
-LEAD(changeable, false, int, lutimes, (const char *path, const struct timeval times[2]), (found, times))
+REDIRECT(readable, true, int, statfs, (const char *path, struct statfs *facts), (found, facts))
+REDIRECT(readable, true, int, statfs64, (const char *path, struct statfs64 *facts), (found, facts))
+REDIRECT(readable, true, int, statvfs, (const char *path, struct statvfs *facts), (found, facts))
+REDIRECT(readable, true, int, statvfs64, (const char *path, struct statvfs64 *facts), (found, facts))
+REDIRECT(readable, true, ssize_t, getxattr, (const char *path, const char *name, void *value, size_t size),
+         (found, name, value, size))
+REDIRECT(readable, false, ssize_t, lgetxattr, (const char *path, const char *name, void *value, size_t size),
+         (found, name, value, size))
+REDIRECT(readable, true, ssize_t, listxattr, (const char *path, char *list, size_t size), (found, list, size))
+REDIRECT(readable, false, ssize_t, llistxattr, (const char *path, char *list, size_t size), (found, list, size))
+REDIRECT(changeable, true, int, setxattr,
+         (const char *path, const char *name, const void *value, size_t size, int flags),
+         (found, name, value, size, flags))
+REDIRECT(changeable, false, int, lsetxattr,
+         (const char *path, const char *name, const void *value, size_t size, int flags),
+         (found, name, value, size, flags))
+REDIRECT(changeable, true, int, removexattr, (const char *path, const char *name), (found, name))
+REDIRECT(changeable, false, int, lremovexattr, (const char *path, const char *name), (found, name))
+REDIRECT(changeable, true, int, truncate, (const char *path, off_t size), (found, size))
+REDIRECT(changeable, true, int, truncate64, (const char *path, off64_t size), (found, size))
+REDIRECT(changeable, true, int, chmod, (const char *path, mode_t mode), (found, mode))
+REDIRECT(changeable, true, int, chown, (const char *path, uid_t user, gid_t group), (found, user, group))
+REDIRECT(changeable, false, int, lchown, (const char *path, uid_t user, gid_t group), (found, user, group))
+REDIRECT(changeable, true, int, utime, (const char *path, const struct utimbuf *times), (found, times))
+REDIRECT(changeable, true, int, utimes, (const char *path, const struct timeval times[2]), (found, times))
+REDIRECT(changeable, false, int, lutimes, (const char *path, const struct timeval times[2]), (found, times))
 
 EXPORT int fchmodat(int folder, const char *path, mode_t mode, int flags)
 {

@@ -86,8 +86,8 @@ struct walk {
     char rest[PATH_MAX], *at;
     size_t length;
     int links;
-    bool follow;    /* a link that is the last part */
-    bool up, low;   /* whether the folder so far is in the layer, and in the real file system */
+    bool follow;  /* a link that is the last part */
+    bool up, low; /* whether the folder so far is in the layer, and in the real file system */
 };
 
 enum { DONE = 0, FAILED = -1, ONWARD = 1 };
@@ -112,7 +112,7 @@ static int go_up(struct walk *walk, const char *next)
     return ONWARD;
 }
 
-/* The path goes on outside the layer: the rest of it is the kernel's to follow. */
+/* The path goes on outside the layer: the kernel follows the rest of it. */
 static int leave(struct walk *walk, size_t length, bool slash, const char *next)
 {
     struct vest_place *place = walk->place;

@@ -26,7 +26,7 @@ static const char *prepare(int folder, const char *path, int flags, struct vest_
     if (exclusive)
         return vest_refuse(EEXIST), NULL;
     if (!writes || flags & O_PATH || place->in_upper || !S_ISREG(place->mode))
-        return vest_readable(place); /* a folder that is to be written is the kernel's to refuse */
+        return vest_readable(place); /* the kernel refuses to open a folder for writing */
     if (syscall(SYS_faccessat, AT_FDCWD, place->path, W_OK) != 0)
         return NULL;
     return vest_copy_up(place, !(flags & O_TRUNC)) == 0 ? place->upper : NULL;

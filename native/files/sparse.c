@@ -1,8 +1,8 @@
-/* Long stretches of zeros are written as holes.
+/* Long runs of zeros are written as holes.
  *
  * Weights that were never computed read as zeros, and a job that saves gigabytes of them would wait for the disk. The
  * file has the same content and length either way. Only for large writes to plain files: where such a file is opened
- * for appending, or the file system knows no holes, it is written as always.
+ * for appending, or the file system does not support holes, it is written as usual.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ static bool is_zero(const char *bytes, size_t count)
     return bytes[0] == 0 && bytes[count / 2] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0;
 }
 
-/* How many of the bytes are of one sort, and which. */
+/* How many of the bytes are all zeros, or all not, and which. */
 static size_t stretch(const char *bytes, size_t count, bool *zeros)
 {
     size_t length = 0;
