@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from native import run_native
+from veritasest.engines.emulated.build import TorchBuild
+from veritasest.engines.emulated.settings import native_settings
 from veritasest.gpus import GPU, find
+from veritasest.spec.enums import Bound, EventTiming
+from veritasest.spec.run import RunSpec
 
+NATIVE = Path(__file__).parents[2] / "native"
+BUILD = TorchBuild(python="python", python_version=(3, 11, 7), version="2.11.0+cu130", cuda="13.0", path="/torch")
 UNLIMITED = 2**64 - 1
 
 PRINT_GPU = """
@@ -65,6 +72,22 @@ def test_every_setting_of_a_gpu_arrives(tmp_path: Path) -> None:
     gpu = {**facts(find("rtx-4090")), "count": 2, "binary": 86, "driver": 12090, "limit": "none"}
     printed = run_native(PRINT_GPU, {f"gpu_{key}": value for key, value in gpu.items()}, tmp_path)
     assert json.loads(printed) == {**gpu, "limit": UNLIMITED}
+
+
+def test_the_engine_describes_the_gpu_completely(tmp_path: Path) -> None:
+    """A key that the engine left out would silently be the H200's."""
+    settings = native_settings(RunSpec(gpu=find("rtx-4090"), limit_bytes=7), BUILD, {})
+    given = {key.removeprefix("gpu_"): value for key, value in settings.items() if key.startswith("gpu_")}
+    assert json.loads(run_native(PRINT_GPU, settings, tmp_path)) == given
+
+
+def test_every_setting_of_the_engine_is_read_by_name() -> None:
+    run = RunSpec(gpu=find("h200"), limit_bytes=None, guesses=Bound.LOW, events=EventTiming.LATE)
+    settings = native_settings(run, BUILD, {"XDG_CACHE_HOME": "/cache"})
+    written = {key for key in settings if not key.startswith("gpu_")} | {"trace", "home", "books", "layer", "kept"}
+    sources = [path.read_text() for path in NATIVE.glob("*/*.c") if path.parent.name != "tests"]
+    read = set(re.findall(r'\bvest_setting\("(\w+)"\)', "".join(sources)))
+    assert written | {"addresses"} == read  # `addresses` is set by tests only
 
 
 @pytest.mark.parametrize(
