@@ -1,4 +1,4 @@
-"""Questions to the built libraries in a process of their own, with a GPU of the test's choice. No PyTorch is needed."""
+"""Questions to the built libraries, in a separate process, with a GPU that the test chooses. No PyTorch is needed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from veritasest.engines.emulated.libraries import installed
+from prerequisites import native_installation
 
-LIBRARIES = installed().libraries
+LIBRARIES = native_installation().libraries
 
-# Reads questions from standard input, one a line; the library's answers and what was logged go to standard output.
+# Reads questions from standard input, one per line; the library's answers and what was logged go to standard output.
 _ASKER = """
 import ctypes, json, os, sys
 from pathlib import Path
@@ -61,7 +61,7 @@ for line in sys.stdin:
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
-    """What decides whether a fact is exact, as the device is told."""
+    """What decides whether a fact is exact."""
 
     cc: int = 90
     sms: int = 132
@@ -76,23 +76,16 @@ class Reply:
 
 
 def device_environment(gpu: Gpu, trace: Path, guesses: str | None) -> dict[str, str]:
-    """How a process is told which GPU to emulate, where to log, and which bound guesses take: as variables, and as the
-    document that takes their place."""
+    """With settings that say which GPU to emulate, where to log, and which bound guesses take."""
     settings = {"trace": str(trace), "gpu_cc": gpu.cc, "gpu_sms": gpu.sms}
     document = trace.with_name("run.json")
     document.write_text(json.dumps({"native": settings | ({"guesses": guesses} if guesses else {})}))
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("VERITASEST_")}
-    environment.update(
-        VERITASEST_RUN=str(document),
-        VERITASEST_TRACE=str(trace),
-        VERITASEST_DEVICE=f"cc={gpu.cc};sms={gpu.sms}",
-        VERITASEST_GUESSES=guesses or "",
-    )
-    return environment
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("VERITASEST_")}
+    return {**clean, "VERITASEST_RUN": str(document)}
 
 
 def ask(questions: Sequence[tuple[str, tuple[Any, ...]]], *, gpu: Gpu, guesses: str | None = None) -> Reply:
-    """The answers of the built libraries on `gpu`. A guess is recorded once a name and process."""
+    """The answers of the built libraries on `gpu`. A guess is recorded once per name and process."""
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace"
         trace.touch()  # the libraries append to it and never create it
