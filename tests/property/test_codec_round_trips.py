@@ -38,7 +38,7 @@ def test_the_specifications_are_found() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_every_specification_is_read_as_it_was_written(kind: type, data: st.DataObject) -> None:
     """Also by an older version: fields that it does not know are ignored."""
     written = data.draw(instances(kind))

@@ -18,7 +18,9 @@ from veritasest.trace import SCHEMA, Event, Header, Tail, TraceWriter, read
 from veritasest.trace.events import KINDS
 
 # The folder of a test is the same for all its examples: each begins with a new file.
-few_examples = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=20)
+few_examples = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=20
+)
 HEADER = Header(
     schema=SCHEMA,
     created="",
