@@ -94,7 +94,7 @@ def test_every_setting_of_the_engine_is_read_by_name() -> None:
     "text",
     [
         "",
-        "/tmp/a folder/t.vest",
+        "/tmp/a folder/trace.jsonl",
         'quotes " and \\ and /',
         "lines\nand\ttabs\x01\x7f",
         "Größe, 模型, 😀",

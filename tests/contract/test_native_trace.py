@@ -72,7 +72,7 @@ for name, arguments in {calls!r}:
 def lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A trace with one line of every kind, in the order of CALLS."""
     folder = tmp_path_factory.mktemp("trace")
-    path = folder / "t.vest"
+    path = folder / "trace.jsonl"
     run = RunSpec(gpu=find("h200"), limit_bytes=None)
     header = Header(schema=SCHEMA, created="", command=(), veritasest="", run=run, allocator_conf=None, host={})
     with TraceWriter(path) as trace:

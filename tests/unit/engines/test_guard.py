@@ -19,7 +19,7 @@ from veritasest.trace import SCHEMA, Header, OwnError, TraceWriter, read
 
 @pytest.fixture
 def path(tmp_path: Path) -> Iterator[Path]:
-    path = tmp_path / "trace.vest"
+    path = tmp_path / "trace.jsonl"
     with TraceWriter(path) as trace:
         trace.header(
             Header(
@@ -154,7 +154,7 @@ def test_ctrl_c_is_not_an_internal_error(path: Path) -> None:
 
 
 def test_an_internal_error_that_cannot_be_recorded_is_ignored(tmp_path: Path) -> None:
-    trace = TraceWriter(tmp_path / "trace.vest")
+    trace = TraceWriter(tmp_path / "trace.jsonl")
     guard.use(trace)
     trace.close()
     assert guarded("a part")(broken)() is None

@@ -23,10 +23,10 @@ HEADER = Header(
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    with TraceWriter(tmp_path / "t.vest") as trace:
+    with TraceWriter(tmp_path / "trace.jsonl") as trace:
         trace.header(HEADER)
         trace.write(Segment(op="alloc", device=0, bytes=2, address=1, used_bytes=2))
-    return tmp_path / "t.vest"
+    return tmp_path / "trace.jsonl"
 
 
 def test_what_is_written_is_read_back(path: Path) -> None:
@@ -52,7 +52,7 @@ def test_unknown_kinds_and_fields_are_skipped(path: Path) -> None:
 
 
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "new.vest"
+    file = tmp_path / "new.jsonl"
     file.write_text(json.dumps({"kind": "header", **to_plain(HEADER), "schema": SCHEMA + 1}) + "\n")
     with pytest.raises(TraceError, match=f"schema {SCHEMA + 1}"):
         read(file)
