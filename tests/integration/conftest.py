@@ -107,7 +107,7 @@ def estimate(script: Callable[[str], Path], tmp_path: Path) -> Callable[..., Run
     def run(body: str, *options: str, **extra: str) -> Run:
         answer = tmp_path / "estimate.json"
         answer.unlink(missing_ok=True)
-        words = ["run", *_in_little_time(options), "--json", str(answer), "--", sys.executable, str(script(body))]
+        words = ["run", *_with_defaults(options), "--json", str(answer), "--", sys.executable, str(script(body))]
         done = call(*words, cwd=tmp_path, **extra)
         found = json.loads(answer.read_text()) if answer.exists() else None
         return Run(code=done.returncode, stdout=done.stdout, stderr=done.stderr.decode(), estimate=found)
@@ -136,10 +136,11 @@ def trace_of(folder: Path) -> Trace:
     return open_recording(folder).runs[0].trace()
 
 
-def _in_little_time(options: tuple[str, ...]) -> list[str]:
-    """A second to look further once the peak has settled, unless the test says how far to go."""
-    says = {"--budget", "--steps", "--until-exit"} & set(options)
-    return [*options] if says else ["--budget", "1", *options]
+def _with_defaults(options: tuple[str, ...]) -> list[str]:
+    """On an H200, with a second to look further once the peak has settled, unless the test chooses."""
+    target = [] if "--gpu" in options else ["--gpu", "h200"]
+    stop = [] if {"--budget", "--steps", "--until-exit"} & set(options) else ["--budget", "1"]
+    return [*target, *stop, *options]
 
 
 @pytest.fixture
