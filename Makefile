@@ -6,6 +6,7 @@ RUFF := $(PYTHON) -m ruff
 PYTEST := $(PYTHON) -m pytest
 PYTHON_FILES := src tests examples benchmarks scripts
 SLOW_TESTS := tests/integration tests/accuracy
+COVERAGE := 85 # percent of the lines of src that the quick tests run in their own process
 
 .PHONY: help setup demo test lint docs format types native-test unit-test slow-test benchmark score record rivals speed clean
 .NOTPARALLEL:
@@ -44,7 +45,7 @@ native-test: setup ## the emulated device's C tests, under the sanitizers
 	scripts/native-test thread
 
 unit-test: setup ## the quick half of the Python tests
-	$(PYTEST) -q tests $(addprefix --ignore=,$(SLOW_TESTS))
+	$(PYTEST) -q tests $(addprefix --ignore=,$(SLOW_TESTS)) --cov=veritasest --cov-report= --cov-fail-under=$(COVERAGE)
 
 slow-test: setup ## real jobs on the emulated device
 	$(PYTEST) -q -n 2 $(SLOW_TESTS)

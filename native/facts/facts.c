@@ -1,6 +1,7 @@
 #include "facts/facts.h"
 
 #include <stddef.h>
+#include <string.h>
 
 enum { CUDA_13 = 13, CUDNN_9_19 = 919 };
 
@@ -23,10 +24,13 @@ static const struct vest_version versions[] = {
 
 static bool matches(int measured, int here) { return measured == 0 || measured == here; }
 
-/* Whether the row was measured on the GPU being emulated, with this version of the library. */
+/* Whether the row was measured on the GPU being emulated, with this version of the library. A GH200 has as many
+ * multiprocessors as an H200, but how many clusters it keeps resident is not known. */
 static bool was_measured_here(const struct vest_fact_row *row, int version)
 {
     const struct vest_gpu *gpu = vest_gpu();
+    if (row->sms && strstr(gpu->name, "GH200"))
+        return false;
     return matches(row->cc, gpu->cc) && matches(row->sms, gpu->sms) && matches(row->version, version);
 }
 

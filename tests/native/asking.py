@@ -65,6 +65,7 @@ class Gpu:
 
     cc: int = 90
     sms: int = 132
+    name: str = "NVIDIA H200"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +78,7 @@ class Reply:
 
 def device_environment(gpu: Gpu, trace: Path, guesses: str | None) -> dict[str, str]:
     """With settings that say which GPU to emulate, where to log, and which bound guesses take."""
-    settings = {"trace": str(trace), "gpu_cc": gpu.cc, "gpu_sms": gpu.sms}
+    settings = {"trace": str(trace), "gpu_cc": gpu.cc, "gpu_sms": gpu.sms, "gpu_name": gpu.name}
     document = trace.with_name("run.json")
     document.write_text(json.dumps({"native": settings | ({"guesses": guesses} if guesses else {})}))
     clean = {key: value for key, value in os.environ.items() if not key.startswith("VERITASEST_")}

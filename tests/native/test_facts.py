@@ -20,6 +20,7 @@ OTHERS = [fact for fact in FACTS if fact.kind != "size"]
 H200 = Gpu(cc=90, sms=132)
 RTX_4090 = Gpu(cc=89, sms=128)
 H20 = Gpu(cc=90, sms=78)
+GH200 = Gpu(cc=90, sms=132, name="NVIDIA GH200 480GB")
 SIZE = 1_000_003  # not a multiple of anything, so that rounding shows
 BIG = 1 << 40
 
@@ -52,8 +53,8 @@ def test_a_fact_is_exact_where_it_was_measured(fact: Fact, guesses: str | None) 
 @by_name(SIZES)
 @pytest.mark.parametrize(
     ("gpu", "newer"),
-    [(RTX_4090, 0), (H20, 0), (H200, 1)],
-    ids=["another architecture", "another number of multiprocessors", "another version of the library"],
+    [(RTX_4090, 0), (H20, 0), (GH200, 0), (H200, 1)],
+    ids=["another architecture", "another number of multiprocessors", "a GH200", "another version of the library"],
 )
 def test_a_size_measured_elsewhere_is_a_guess_with_the_bounds_of_its_row(fact: Fact, gpu: Gpu, newer: int) -> None:
     low, high = fact.elsewhere.around(SIZE)
