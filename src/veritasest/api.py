@@ -139,7 +139,7 @@ def unsupported(error: UnsupportedEnvironment, command: Sequence[str], options: 
     gpu = target_gpu(options.get("gpu") or DEFAULT_GPU, options.get("memory"))
     return Estimate(
         verdict=Verdict.UNSUPPORTED,
-        gpu=GpuFacts(id=gpu.id, name=gpu.name, capacity_bytes=gpu.total_bytes, context_bytes=gpu.context_bytes),
+        gpu=GpuFacts.of(gpu),
         failure=Failure(kind="environment", message=error.message, hint=error.hint or None),
         provenance=Provenance(command=tuple(command), veritasest=__version__, created=timestamp()),
     )

@@ -70,7 +70,7 @@ def _assemble(recording: Recording, runs: Sequence[CompletedRun]) -> Estimate:
     seen = (decides.trace, trace) if shown is not decides else (trace,)
     return Estimate(
         verdict=decides.verdict,
-        gpu=GpuFacts(id=gpu.id, name=gpu.name, capacity_bytes=gpu.total_bytes, context_bytes=gpu.context_bytes),
+        gpu=GpuFacts.of(gpu),
         ranks=ranks,
         steps=shown.steps,
         settled=shown.result.settled,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from veritasest.spec.codec import to_plain
 from veritasest.spec.enums import FileMode, Purpose, Verdict
+
+if TYPE_CHECKING:
+    from veritasest.spec.gpu import GPU
 
 SCHEMA_VERSION = 2
 
@@ -23,6 +26,10 @@ class GpuFacts:
     name: str
     capacity_bytes: int
     context_bytes: int
+
+    @classmethod
+    def of(cls, gpu: GPU) -> GpuFacts:
+        return cls(id=gpu.id, name=gpu.name, capacity_bytes=gpu.total_bytes, context_bytes=gpu.context_bytes)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,10 +50,10 @@ class Runner:
         """`spec`, going as far as another run did, skipping the same parts."""
         return self.run(purpose, replace(spec, stop=like.same_stop_rule))
 
-    def limited(self, limit_bytes: int | None, *, like: RunSpec | None = None) -> RunSpec:
+    def limited(self, limit_bytes: int | None) -> RunSpec:
         """A run whose allocations may add up to `limit_bytes`. Near the GPU's own capacity it needs a GPU with room for
         libraries beyond that."""
-        base, gpu = like or self.asked, self.gpu
+        gpu = self.gpu
         if limit_bytes is not None and limit_bytes + LIBRARY_ROOM_BYTES > gpu.available_bytes:
             gpu = gpu.with_memory(limit_bytes + LIBRARY_ROOM_BYTES + gpu.context_bytes)
-        return replace(base, gpu=gpu, limit_bytes=limit_bytes)
+        return replace(self.asked, gpu=gpu, limit_bytes=limit_bytes)
